@@ -19,11 +19,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// TestSame requires that both engines do the same work, Tenure twice in a row, and leave the stored object as it was:
-// otherwise later runs would measure something else.
+// TestSame requires that both engines return the same result, Tenure twice in a row, and do not change the stored
+// object; otherwise later runs would measure something else.
 func TestSame(t *testing.T) {
 	defer func(size int) { workloads.ListSize = size }(workloads.ListSize)
-	workloads.ListSize = 1000 // for upstream, 10,000 take seconds
+	workloads.ListSize = 1000 // upstream takes seconds for 10,000
 	for _, w := range workloads.All() {
 		t.Run(w.Name, func(t *testing.T) {
 			c, err := w.Prepare()
@@ -57,8 +57,8 @@ func do(b workloads.Body) (any, error) {
 	return b.Run(input)
 }
 
-// same returns an error unless two results of a body, upstream's and Tenure's, are
-// the same but for the times of managed fields.
+// same returns an error unless upstream's and Tenure's result of a body are the same except for the times of managed
+// fields.
 func same(upstream, tenure any) error {
 	switch up := upstream.(type) {
 	case nil:
@@ -76,7 +76,7 @@ func same(upstream, tenure any) error {
 		}
 		return nil
 	case runtime.Object:
-		// Before sets: an unstructured object can encode itself as well.
+		// First check for an object, because an unstructured object can also encode itself like a set.
 		own, ok := tenure.(runtime.Object)
 		if !ok {
 			return fmt.Errorf("upstream has an object, Tenure %T", tenure)
@@ -105,10 +105,10 @@ func same(upstream, tenure any) error {
 	return fmt.Errorf("results of type %T cannot be compared", upstream)
 }
 
-// timeless returns obj as an unstructured object whose managed fields have no
-// times of this run: only whether there is one.
+// timeless returns obj as an unstructured object in which the times of managed fields from this run are replaced by a
+// fixed time.
 func timeless(obj runtime.Object) (*unstructured.Unstructured, error) {
-	// The way over JSON makes the trees of both engines alike in their Go types.
+	// The detour through JSON gives the trees of both engines the same Go types.
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func timeless(obj runtime.Object) (*unstructured.Unstructured, error) {
 	}
 	entries := u.GetManagedFields()
 	for i, e := range entries {
-		// A time of the history stays: an entry that did not change must keep it.
+		// A time from the history is kept, because an unchanged entry must keep it.
 		if e.Time != nil && time.Since(e.Time.Time) < time.Hour {
 			entries[i].Time = &metav1.Time{Time: time.Unix(0, 0)}
 		}
@@ -146,7 +146,7 @@ func Benchmark(b *testing.B) {
 	}
 }
 
-// batch is how many inputs are made at once, while the clock stands.
+// batch is the number of inputs that are made together while the timer is stopped.
 const batch = 256
 
 func run(b *testing.B, body workloads.Body) {

@@ -17,23 +17,23 @@ import (
 
 // Conflict is a field that an apply would change and that another manager owns.
 type Conflict struct {
-	// Path is the path of the field, in the version of the owner's entry.
+	// Path is the path of the field, at the version of the owner's entry.
 	Path fieldpath.Path
 	// Owner is the other manager.
 	Owner managedfields.Key
-	// APIVersion is the group version of the owner's entry, for an Apply, too.
+	// APIVersion is the group version of the owner's entry, for an Apply entry, too.
 	APIVersion string
-	// Since is when the owner last changed the object; nil if it is unknown.
+	// Since is the time at which the owner last changed the object; nil if it is unknown.
 	Since *metav1.Time
-	// Live is the live value of the field, and Applied the value of the apply. They share memory with the objects. A
-	// missing value is nil, like a null. The value of duplicate items is a list of them (spec rule 5.4).
+	// Live is the live value of the field; Applied is its value in the intent. They share memory with the objects. A
+	// missing value is nil, like a null. The value of duplicate items is a list of the items (spec rule 5.4).
 	Live, Applied any
-	// Equal says that both mean the same to a server: an apply with force changes no value. Only a plan knows that
-	// (package plans), and of fields at the version of the intent.
+	// Equal means that both values are equal for a server, so that an apply with force would not change the value. Only
+	// a plan (package plans) can set it, and only for fields at the version of the intent.
 	Equal bool
 }
 
-// String names the field and its owner. It has no values.
+// String names the field and its owner. It contains no values.
 func (c Conflict) String() string { return fmt.Sprintf("%s of %q", c.Path.Short(), c.Owner.Manager) }
 
 // Entry returns the owner's entry, without fields and time.
@@ -62,17 +62,17 @@ func (c Conflict) MarshalJSON() ([]byte, error) {
 	}{c.Path, c.Entry(), c.Since, c.Live, c.Applied, c.Equal})
 }
 
-// Conflicts are the conflicts of one apply; at least one. As an error they have a Status, so apierrors.IsConflict and
-// others recognize them.
+// Conflicts are the conflicts of one apply, at least one. As an error they have a Status, so that apierrors.IsConflict
+// and similar functions recognize them.
 type Conflicts []Conflict
 
-// Sort sorts c by owner. It keeps the order of each owner's paths.
+// Sort sorts c by owner. It preserves the order of each owner's paths.
 func (c Conflicts) Sort() {
 	slices.SortStableFunc(c, func(a, b Conflict) int { return a.Owner.Compare(b.Owner) })
 }
 
-// MaxText is the length of the longest message, in bytes. The conflicts beyond are counted, but not listed
-// (spec rule 12.7): each one names its path and its owner, so a list of them can be far longer than the objects.
+// MaxText is the maximum length of a message, in bytes. Conflicts beyond it are counted, but not listed (spec rule
+// 12.7): each conflict names its path and its owner, so that their list could be far longer than the objects.
 const MaxText = 4 << 20
 
 // Error returns the message of the Status.
@@ -99,8 +99,8 @@ func (c Conflicts) Error() string {
 	return b.String()
 }
 
-// Status returns the response of kube-apiserver: 409 Conflict, with one cause for each field, up to [MaxText]. A
-// response in JSON also has the kind Status and the apiVersion v1, as an encoder of apimachinery sets them.
+// Status returns kube-apiserver's response: 409 Conflict, with one cause for each field, up to [MaxText]. A response in
+// JSON also has kind Status and apiVersion v1, which an encoder of apimachinery sets.
 func (c Conflicts) Status() metav1.Status {
 	causes := make([]metav1.StatusCause, 0, len(c))
 	size := 0
@@ -122,7 +122,7 @@ func (c Conflicts) Status() metav1.Status {
 	}
 }
 
-// Describe returns the manager of an entry in the words of kube-apiserver.
+// Describe returns a description of the manager of an entry, in the words of kube-apiserver.
 func Describe(e metav1.ManagedFieldsEntry) string {
 	s := strconv.Quote(e.Manager)
 	if e.Subresource != "" {
@@ -134,16 +134,16 @@ func Describe(e metav1.ManagedFieldsEntry) string {
 	return s
 }
 
-// Decision is what happens to a field in conflict.
+// Decision says what happens to a field in conflict.
 type Decision string
 
-// The decisions. Those but Refuse are ways out of the conflict.
+// The decisions. All except Refuse are ways out of a conflict.
 const (
-	// Refuse leaves the conflict to be decided by a person.
+	// Refuse leaves the decision to a person.
 	Refuse Decision = "refuse"
-	// GiveUp leaves the field out of the intent: its live value and its owners stay.
+	// GiveUp removes the field from the intent: its live value and its owners do not change.
 	GiveUp Decision = "give-up"
-	// Share puts the live value into the intent: both managers own the field.
+	// Share sets the live value in the intent: both managers then own the field.
 	Share Decision = "share"
 	// Force keeps the field in the intent, and takes it from its owners.
 	Force Decision = "force"

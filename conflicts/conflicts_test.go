@@ -28,7 +28,7 @@ func on(owner managedfields.Key, path ...string) conflicts.Conflict {
 	return conflicts.Conflict{Path: fieldpath.NewPath(path...), Owner: owner}
 }
 
-// The wanted texts are from upstream's getConflictMessage.
+// The expected texts are those of upstream's getConflictMessage.
 func TestMessage(t *testing.T) {
 	item := conflicts.Conflict{Owner: applier("a"), Path: fieldpath.Path{
 		fieldpath.FieldElement("spec"), fieldpath.FieldElement("ports"),
@@ -102,7 +102,7 @@ func TestSort(t *testing.T) {
 		"by owner; the paths of an owner stay in their order")
 }
 
-// TestJSON shows the whole JSON, so that no change of it is overlooked.
+// TestJSON shows the whole JSON, so that the test fails for each change of it.
 func TestJSON(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	hpa := updater("hpa", "scale")

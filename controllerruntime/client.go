@@ -24,56 +24,60 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Options say what a Client does with writes. Config and Cache, or Schemas, are required; everything else is optional.
+// Options configure a Client. Either Config and Cache, or Schemas, are required; everything else is optional.
 type Options struct {
-	// Config is the server's (manager.GetConfig): schemas are read from it, and objects in conflict, past the cache.
+	// Config is for the server (manager.GetConfig). The client reads schemas from the server, and objects in conflict,
+	// without the cache.
 	Config *rest.Config
-	// Cache has the objects (manager.GetCache). It starts an informer for each kind that is applied, as
-	// controller-runtime's client does for each kind that is read, and for definitions, webhooks and policies. It must not
-	// filter these, nor drop anything but managed fields: no default selector, no other default transform.
+	// Cache has the objects (manager.GetCache). The client starts an informer for each kind that is applied, as
+	// controller-runtime's client does for each kind that is read, and for CustomResourceDefinitions, webhooks and
+	// policies. The cache must not filter these, and must not drop anything except managed fields: do not set a default
+	// selector or another default transform.
 	Cache cache.Cache
-	// Skip selects the applies that are answered from the cache if they would change nothing; nil for all.
+	// Skip selects the applies that may be skipped if they would change nothing; nil selects all.
 	Skip func(kind schema.GroupVersionKind, isDryRun bool) bool
-	// Resolve decides conflicts: policy.Policy.Resolve does, by rules in Go or in a file. It gets the metadata of the live
-	// object, and returns a decision for each conflict. If one is conflicts.Refuse, or Resolve nil, the caller gets the
-	// server's 409.
+	// Resolve decides conflicts, given the metadata of the live object; policy.Policy.Resolve is such a function, for
+	// rules in Go or in a file. It returns a decision for each conflict. If Resolve is nil, or a decision is
+	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// UpgradeFrom are the managers under which this controller updated the objects themselves, before it applied: the
-	// name in those entries, as tenure blame shows it; without a FieldOwner it is the name of the binary. What they own moves to the Apply entry before the first apply of an object, in a write of its own, so
-	// that the applies remove what the intents do not have. Finalizers, the status, and owner references and annotations
-	// of other tools do not move. See [Client.PreviewUpgrade].
+	// UpgradeFrom are the managers under which this controller updated the objects before it used apply. They are the
+	// names in those entries, as tenure blame shows them; without a FieldOwner, the name is the name of the binary.
+	// Before the first apply of an object, their fields move to the Apply entry, in a separate write, so that applies
+	// remove the fields that the intents lack. Finalizers, the status, and owner references and annotations of other
+	// tools do not move. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
-	// MinimalUpdates makes Update and Status().Update send what the caller changed since it read the object through this
-	// client: as a patch with the resourceVersion, or nothing, which is no error for an object that is old. So the manager
-	// owns what it changed, and not what its Go types write in another way, set or drop. The rest is sent as it is, and
-	// counted: an object that was not read through this client, is the response to a write, or no copy
-	// (UnsafeDisableDeepCopy); and one that may be updated and not patched. It costs an encoding of each object that is
+	// MinimalUpdates makes Update and Status().Update send only what the caller changed since it read the object
+	// through this client: as a patch with the resourceVersion, or nothing if nothing changed, which is no error even
+	// if the object is out of date. So the manager owns the fields that it changed, but not fields that its Go types
+	// encode differently, set or drop. Other updates are sent unchanged, and counted: if the object was not read
+	// through this client, is the response to a write, or is not a copy (UnsafeDisableDeepCopy), or if the controller
+	// may update but not patch it. MinimalUpdates costs an encoding of each object that is read.
 	// read.
 	MinimalUpdates bool
-	// Shadow is the share of the skips, from 0 to 1, that is sent as well. The caller gets the server's response, and a
-	// difference is logged and counted. With 1, everything is sent.
+	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
+	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.
 	Shadow float64
-	// Metrics gets the metrics that the package comment lists (metrics.Registry); nil for nowhere. Clients with one
-	// registry count together.
+	// Metrics is where the metrics in the package comment are registered (metrics.Registry); nil means nowhere. Clients
+	// with one registry share their metrics.
 	Metrics prometheus.Registerer
-	// Refresh is after how long changed schemas of built-in kinds are looked for; 10 minutes if it is zero.
+	// Refresh is the interval at which the client looks for changed schemas of built-in kinds; 0 means 10 minutes.
 	Refresh time.Duration
-	// Schemas returns the types of an API group at all of its versions, nil for one that is not served. They take the
-	// place of Config and Cache for a client that has no server, such as a fake one: conflicts are decided, and nothing is
+	// Schemas returns the types of an API group at all its versions, or nil for a group that is not served. It replaces
+	// Config and Cache for a client without a server, such as a fake client: conflicts are decided, and nothing is
 	// skipped.
 	Schemas func(ctx context.Context, group string) (*openapi.Registry, error)
 }
 
 const defaultRefresh = 10 * time.Minute
 
-// Client is a client that sends only what changes something, see [NewClient]. It is safe for concurrent use.
+// Client is a client that skips applies that change nothing; see [NewClient]. It is safe for concurrent use.
 type Client struct {
 	client.Client
 	*core
 }
 
-// NewClient wraps a client, mostly a manager's. All writes have to go through it, so that no response is older
-// than one of them.
+// NewClient wraps a client, usually a manager's. All writes of the process must go through the result, so that no
+// cached object that is returned as a response is older than one of these writes.
 func NewClient(c client.Client, options Options) (*Client, error) {
 	switch v := reflect.ValueOf(c); {
 	case c == nil || v.Kind() == reflect.Pointer && v.IsNil():
@@ -110,10 +114,10 @@ func NewClient(c client.Client, options Options) (*Client, error) {
 	return &Client{c, d}, nil
 }
 
-// With returns a client that does the same with another one, of the same server, and knows the writes of both.
+// With returns a client that does the same with another client of the same server. Both know each other's writes.
 func (c *Client) With(other client.Client) *Client { return &Client{other, c.core} }
 
-// Apply is client.Client's.
+// Apply implements client.Client.
 func (c *Client) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	options := (&client.ApplyOptions{}).ApplyOptions(opts).AsPatchOptions()
 	return c.apply(ctx, "", obj, obj, options, func(resolved *unstructured.Unstructured, force bool) error {
@@ -126,7 +130,7 @@ func (c *Client) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts
 	})
 }
 
-// Patch is client.Client's.
+// Patch implements client.Client.
 func (c *Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	options := (&client.PatchOptions{}).ApplyOptions(opts).AsPatchOptions()
 	return c.patch(ctx, "", obj, patch, options, func(patch client.Patch, force *bool) error {
@@ -134,34 +138,34 @@ func (c *Client) Patch(ctx context.Context, obj client.Object, patch client.Patc
 	})
 }
 
-// Create is client.Client's.
+// Create implements client.Client.
 func (c *Client) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	return c.write(obj, true, func() error { return c.Client.Create(ctx, obj, opts...) })
 }
 
-// Update is client.Client's.
+// Update implements client.Client.
 func (c *Client) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	options := (&client.UpdateOptions{}).ApplyOptions(opts)
 	return c.update(obj, "", options.Raw == nil, func() error { return c.Client.Update(ctx, obj, opts...) },
 		func(patch client.Patch) error { return c.Client.Patch(ctx, obj, patch, asPatchOptions(options)) })
 }
 
-// Delete is client.Client's.
+// Delete implements client.Client.
 func (c *Client) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	return c.write(obj, false, func() error { return c.Client.Delete(ctx, obj, opts...) })
 }
 
-// DeleteAllOf is client.Client's.
+// DeleteAllOf implements client.Client.
 func (c *Client) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
-	kind, _ := c.GroupVersionKindFor(obj) // an unknown one can't be sent, or be skipped
+	kind, _ := c.GroupVersionKindFor(obj) // an unknown kind can't be sent or skipped
 	defer c.memory.LoseKind(kind.GroupKind())
 	return c.Client.DeleteAllOf(ctx, obj, opts...)
 }
 
-// Status is client.Client's.
+// Status implements client.Client.
 func (c *Client) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource is client.Client's.
+// SubResource implements client.Client.
 func (c *Client) SubResource(name string) client.SubResourceClient {
 	return &subresource{c.Client.SubResource(name), c, name}
 }
@@ -217,7 +221,7 @@ func (s *subresource) Update(ctx context.Context, obj client.Object, opts ...cli
 		})
 }
 
-// asPatchOptions returns the options of a patch in the place of an update.
+// asPatchOptions returns the options of the patch that replaces an update.
 func asPatchOptions(o *client.UpdateOptions) *client.PatchOptions {
 	return &client.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
 }
@@ -228,11 +232,11 @@ func (s *subresource) Create(
 	return s.client.write(obj, false, func() error { return s.SubResourceClient.Create(ctx, obj, body, opts...) })
 }
 
-// write sends a write. hasObject says that the response is the object. A dry run is treated as a write, too.
+// write sends a write. hasObject means that the response is the object. A dry run is treated as a write, too.
 func (c *Client) write(obj client.Object, hasObject bool, send func() error) error {
 	kind, err := c.GroupVersionKindFor(obj)
 	if err != nil {
-		return send() // such as nil, which has no name
+		return send() // for example, for a nil object, which has no name
 	}
 	c.core.write(keyOf(kind.GroupKind(), client.ObjectKeyFromObject(obj)), func() (name, version string) {
 		if err = send(); err == nil && hasObject {
@@ -267,7 +271,7 @@ func (c *Client) patch(
 	return c.write(obj, hasObject, func() error { return send(patch, nil) })
 }
 
-// apply skips or sends an apply of an intent. obj names the object, and gets the response.
+// apply skips or sends an apply of an intent. obj names the object, and is set to the response.
 func (c *Client) apply(
 	ctx context.Context, subresource string, obj, intent any, options *metav1.PatchOptions,
 	send func(resolved *unstructured.Unstructured, force bool) error,
@@ -287,7 +291,7 @@ func (c *Client) apply(
 		return err
 	}
 	r.kind, r.key = r.intent.GroupVersionKind(), client.ObjectKeyFromObject(r.intent)
-	if o, ok := obj.(client.Object); ok { // which names the object of the request, whatever the patch has
+	if o, ok := obj.(client.Object); ok { // obj names the object of the request, whatever the patch contains
 		if r.kind, err = c.GroupVersionKindFor(o); err != nil {
 			return send(nil, false)
 		}
@@ -306,7 +310,7 @@ func (c *Client) apply(
 	return setResponse(obj, cached, nil)
 }
 
-// setResponse sets what a client has of a server's response without an error, an object.
+// setResponse sets obj to a server's response if err is nil.
 func setResponse(obj any, response client.Object, err error) error {
 	if err != nil {
 		return err

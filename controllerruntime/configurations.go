@@ -21,7 +21,8 @@ import (
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// admissionKinds say what is called for a write and unknown to a plan. Policies count without a binding, too.
+// admissionKinds are the kinds that configure what a server calls for a write, which a plan does not know. A policy is
+// treated as active even without a binding.
 var admissionKinds = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
@@ -29,34 +30,35 @@ var admissionKinds = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"},
 }
 
-// settling is how long a server may go on with an older CustomResourceDefinition than its watch told.
+// settling is the maximum time during which a server may still use an older CustomResourceDefinition after a watch
+// reported a newer one.
 const settling = 5 * time.Second
 
-// configurations are the objects that say what a server does with others: webhooks, policies, definitions. A cache has
-// them.
+// configurations are the cached objects that determine how a server handles other objects: webhooks, policies and
+// CustomResourceDefinitions.
 type configurations struct {
 	cache   cache.Cache
 	mapper  meta.RESTMapper
 	refresh time.Duration
 
 	mu     sync.Mutex
-	looked time.Time // when served was last looked for
+	looked time.Time // when served was last updated
 	served map[schema.GroupKind]schema.GroupVersionKind
-	// expected are the resourceVersions of what this client wrote and the cache has not been seen to have yet.
+	// expected are the resourceVersions of the configurations that this client wrote and has not yet seen in the cache.
 	expected    map[responses.Key]string
 	definitions map[schema.GroupResource]*definition
 }
 
-// definition is a CustomResourceDefinition that was compiled. It has no types if a webhook converts objects: it may do
-// so in another way each time.
+// definition is a compiled CustomResourceDefinition. It has no types if a webhook converts objects, because each
+// conversion may have a different result.
 type definition struct {
 	types           *openapi.Registry
 	uid, generation any
 	since           time.Time
 }
 
-// sync starts to watch what is not watched yet. It reports whether the cache has all configurations that the server had
-// when this client last wrote one.
+// sync starts missing watches. It reports whether the cache has at least the state of all configurations after this
+// client's last write to them.
 func (c *configurations) sync(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +67,7 @@ func (c *configurations) sync(ctx context.Context) bool {
 		for _, kind := range append(admissionKinds, definitionKind) {
 			mapping, err := c.mapper.RESTMapping(kind)
 			if meta.IsNoMatchError(err) {
-				continue // a server without policies
+				continue // the server does not have this kind
 			}
 			if err != nil {
 				return false
@@ -91,7 +93,7 @@ func (c *configurations) sync(ctx context.Context) bool {
 	return true
 }
 
-// wrote learns that this client wrote an object; version is empty if it is not known, as for a deletion.
+// wrote records that this client wrote an object. version is empty if it is not known, as for a deletion.
 func (c *configurations) wrote(key responses.Key, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,11 +101,11 @@ func (c *configurations) wrote(key responses.Key, version string) {
 	case isServed && version != "":
 		c.expected[key] = version
 	case isServed:
-		delete(c.expected, key) // a cache that still has the configuration is more careful
+		delete(c.expected, key) // a cache that still has the configuration only causes fewer skips
 	}
 }
 
-// custom returns the types of a custom resource; none if it can't be planned. isCustom is false for other resources.
+// custom returns the types of a custom resource; nil if it can't be planned. isCustom is false for other resources.
 func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (types *openapi.Registry, isCustom bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +159,8 @@ func (c *configurations) admits(ctx context.Context, resource schema.GroupResour
 	return false
 }
 
-// matchAny reports whether a rule matches updates of a resource, at any version. What narrows rules, such as selectors
-// and conditions, is not looked at.
+// matchAny reports whether a rule matches updates of a resource, at any version. It ignores what narrows rules, such as
+// selectors and conditions.
 func matchAny(rules any, resource schema.GroupResource, subresource string) bool {
 	all, _ := rules.([]any)
 	return slices.ContainsFunc(all, func(rule any) bool {

@@ -35,19 +35,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// core is what the clients and the transport of one NewClient share. [responses.Memory] has the rule of what is
-// skipped; besides, nothing may have a say that is not watched.
+// core is the state that the clients and transports of one NewClient share. [responses.Memory] defines which applies
+// are skipped; in addition, an apply is skipped only if everything that can affect its response is watched.
 type core struct {
 	options    Options
-	scheme     *runtime.Scheme // has the kinds that the cache keeps as Go structs; others are unstructured
+	scheme     *runtime.Scheme // has the kinds that the cache stores as Go structs; others are unstructured
 	mapper     meta.RESTMapper
 	schemas    func(ctx context.Context, group string) (*openapi.Registry, error)
-	live       dynamic.Interface // reads past the cache; nil for the client that applies
-	configured *configurations   // nil without a cache
+	live       dynamic.Interface // reads without the cache; nil means the client that applies
+	configured *configurations   // nil if there is no cache
 	memory     responses.Memory
 	reads      reads
 	metrics    metrics
-	skips      atomic.Uint64 // for Shadow
+	skips      atomic.Uint64 // number of possible skips, for Shadow
 }
 
 func newCore(c client.Client, options Options) *core {
@@ -63,7 +63,7 @@ func newCore(c client.Client, options Options) *core {
 	return d
 }
 
-// metrics count what a client does, by kind.
+// metrics are the counters of a client, by kind.
 type metrics struct{ applies, updates, conflicts, differences, upgrades *prometheus.CounterVec }
 
 func newMetrics() metrics {
@@ -83,7 +83,7 @@ func newMetrics() metrics {
 	}
 }
 
-// register registers the metrics. Clients with one registry, as the tests of a process have them, count together.
+// register registers the metrics. Clients with one registry, such as the tests of a process, share them.
 func (m *metrics) register(r prometheus.Registerer) error {
 	for _, c := range []**prometheus.CounterVec{&m.applies, &m.updates, &m.conflicts, &m.differences, &m.upgrades} {
 		err := r.Register(*c)
@@ -103,7 +103,7 @@ func count(c *prometheus.CounterVec, kind schema.GroupVersionKind, labels ...str
 	c.WithLabelValues(append([]string{kind.Group, kind.Version, kind.Kind}, labels...)...).Inc()
 }
 
-// The results of an apply that could be skipped; others say why it was sent.
+// Results of an apply that could be skipped. Other results say why the apply was sent.
 const skipped, shadow = "skipped", "shadow"
 
 // request is an apply.
@@ -111,18 +111,19 @@ type request struct {
 	kind        schema.GroupVersionKind
 	key         client.ObjectKey
 	subresource string
-	data        []byte // the intent in JSON
+	data        []byte // the intent as JSON
 	intent      *unstructured.Unstructured
 	manager     string
 	force       bool
 	dryRun      []string
-	// form is the type that the response is decoded into, if any, and identity who is impersonated. Equal keys have the
-	// same response.
+	// form is the type into which the response is decoded, if any; identity is the impersonated user. Requests with
+	// equal keys have the same response.
 	form     reflect.Type
 	identity string
 }
 
-// isKnown reports whether the response to a request is learned. Preconditions are the server's to check.
+// isKnown reports whether the response to a request can be learned. Requests with preconditions are always sent,
+// because only the server can check these.
 func (r request) isKnown() bool {
 	in := r.intent
 	return r.manager != "" && (r.subresource == "" || r.subresource == "status") &&
@@ -133,16 +134,16 @@ func (r request) isKnown() bool {
 		in.GetResourceVersion() == "" && len(in.GetManagedFields()) == 0
 }
 
-// decision says what is done with a request.
+// decision is what happens with a request.
 type decision struct {
 	request
 	result  string
-	types   *openapi.Registry // of the kind; nil if they are not known
-	cached  client.Object     // nil for none
+	types   *openapi.Registry // types of the kind's group; nil if they are not known
+	cached  client.Object     // nil if there is none
 	pending *responses.Pending
 }
 
-// by is what a response of the server depends on besides the object and the intent.
+// by has everything except the object and the intent that a server's response depends on.
 type by struct {
 	version, subresource, manager string
 	force                         bool
@@ -150,7 +151,7 @@ type by struct {
 	identity                      string
 }
 
-// decide decides on a request, counts it and logs it.
+// decide decides whether a request is sent, and counts and logs the decision.
 func (c *core) decide(ctx context.Context, reader client.Reader, r request) decision {
 	d := decision{request: r}
 	asked := responses.Request{
@@ -184,7 +185,8 @@ func (c *core) decide(ctx context.Context, reader client.Reader, r request) deci
 	return d
 }
 
-// look sets the types and the cached object of a request. It returns why the request is sent whatever they are.
+// look sets the types and the cached object of a request. It returns the reason why the request must be sent in any
+// case.
 func (c *core) look(ctx context.Context, reader client.Reader, d *decision) (why string) {
 	isDryRun, skips := len(d.dryRun) > 0, c.options.Skip
 	switch {
@@ -208,12 +210,12 @@ func (c *core) look(ctx context.Context, reader client.Reader, d *decision) (why
 		}
 	}
 	if why == "" && isDryRun && d.isStripped() {
-		return "cached object not whole" // a dry run that changes managed fields only would look like one without a change
+		return "cached object not whole" // a dry run that changes only managed fields would seem to change nothing
 	}
 	return why
 }
 
-// typesOf returns the types of a kind. why says that something that is not watched may have a say in its objects.
+// typesOf returns the types of a kind. A non-empty why says that something that is not watched may affect its objects.
 func (c *core) typesOf(
 	ctx context.Context, kind schema.GroupVersionKind, subresource string,
 ) (t *openapi.Registry, why string) {
@@ -247,13 +249,13 @@ func (c *core) typesOf(
 		return published("no schema")
 	case isCustom:
 		return t, ""
-	case openapi.Builtin().Versions(kind.GroupKind()) == nil || kind.Kind == "Event": // Events are of two groups
+	case openapi.Builtin().Versions(kind.GroupKind()) == nil || kind.Kind == "Event": // Events are in two groups
 		return published("kind not known")
 	}
 	return published("")
 }
 
-// cachedOf returns the cached object of a request; nil for none. why says that it can't be the response.
+// cachedOf returns the cached object of a request, or nil. A non-empty why says that the object can't be the response.
 func (c *core) cachedOf(ctx context.Context, reader client.Reader, r request) (obj client.Object, why string) {
 	obj = newObject(c.scheme, r.kind)
 	if c.options.Cache != nil {
@@ -273,20 +275,20 @@ func (c *core) cachedOf(ctx context.Context, reader client.Reader, r request) (o
 	return obj, ""
 }
 
-// isSampled reports whether the next skip is one for Shadow: they are spread evenly.
+// isSampled reports whether the next skip is sent for Shadow. These skips are spread evenly.
 func (c *core) isSampled() bool {
 	n := float64(c.skips.Add(1))
 	return math.Floor(n*c.options.Shadow) > math.Floor((n-1)*c.options.Shadow)
 }
 
-// response is what a server responds with: an object, and whether that is all.
+// response is a server's response: the object, and whether the response has nothing else.
 type response struct {
 	served  map[string]any
 	isPlain bool
 }
 
-// apply returns the cached object as the response to an apply, or sends it with a client: send gets nil for the intent
-// as it is, or what its conflicts were resolved to.
+// apply returns the cached object as the response to an apply, or sends the apply with a client. send gets nil if the
+// intent is unchanged, or the intent after its conflicts were resolved.
 func (c *core) apply(
 	ctx context.Context, with client.Client, r request,
 	send func(resolved *unstructured.Unstructured, force bool) (response, error),
@@ -315,9 +317,9 @@ func (c *core) apply(
 				c.configured.wrote(keyOf(r.kind.GroupKind(), r.key), version)
 			}
 			learnt := responses.Served{Version: version, IsSame: isSame && got.isPlain, Entries: served.GetManagedFields()}
-			// The response to a dry run has the resourceVersion of before, also if it would change the object.
+			// The response to a dry run has the old resourceVersion, even if the dry run would change the object.
 			if !isSame && got.isPlain && got.served != nil && len(r.dryRun) == 0 && d.result != shadow {
-				data, _ := json.Marshal(got.served) // which was decoded
+				data, _ := json.Marshal(got.served) // cannot fail, because it was decoded
 				learnt.Object = string(data)
 			}
 			return learnt, err
@@ -347,7 +349,7 @@ func (c *core) apply(
 	return nil, err
 }
 
-// readLive reads the object of a request past the cache.
+// readLive reads the object of a request without the cache.
 func (c *core) readLive(ctx context.Context, with client.Client, r request) (*unstructured.Unstructured, error) {
 	if c.live == nil {
 		obj := &unstructured.Unstructured{}
@@ -361,7 +363,7 @@ func (c *core) readLive(ctx context.Context, with client.Client, r request) (*un
 	return c.live.Resource(mapping.Resource).Namespace(r.key.Namespace).Get(ctx, r.key.Name, metav1.GetOptions{})
 }
 
-// versionIn returns the resourceVersion of the object in a server's response; empty if that is not the object.
+// versionIn returns the resourceVersion of the object in a server's response; empty if the response is another object.
 func versionIn(served *unstructured.Unstructured, subresource string) string {
 	if subresource != "" && subresource != "status" {
 		return ""
@@ -369,8 +371,7 @@ func versionIn(served *unstructured.Unstructured, subresource string) string {
 	return served.GetResourceVersion()
 }
 
-// isResponse reports whether what the server responds with is the cached object. The type of the caller may leave out
-// what is empty.
+// isResponse reports whether the server's response equals the cached object. The caller's type may omit empty fields.
 func (d decision) isResponse(served *unstructured.Unstructured) bool {
 	known, err := d.known()
 	if err != nil {
@@ -394,7 +395,7 @@ func (d decision) isResponse(served *unstructured.Unstructured) bool {
 // isStripped reports whether the cache strips managed fields.
 func (d decision) isStripped() bool { return d.cached != nil && len(d.cached.GetManagedFields()) == 0 }
 
-// known returns the object that the server is known to respond with.
+// known returns the object that is known to be the server's response.
 func (d decision) known() (client.Object, error) {
 	if data := d.pending.Object(); data != "" {
 		return treeFrom([]byte(data))
@@ -402,17 +403,17 @@ func (d decision) known() (client.Object, error) {
 	return d.cached, nil
 }
 
-// strategy returns what a server does with the write, besides merging.
+// strategy returns how a server processes the write, apart from merging.
 func (d decision) strategy() strategy.Strategy { return strategy.Of(d.types, d.kind, d.subresource) }
 
-// leavesStatus reports whether an apply leaves the status as it is.
+// leavesStatus reports whether an apply does not change the status.
 func leavesStatus(d decision) bool {
 	reset := d.strategy().FieldManager().ResetFields[d.kind.GroupVersion().String()]
 	return d.subresource == "" && reset != nil && reset.Filter(fieldpath.NewSet(fieldpath.NewPath("status"))).IsEmpty()
 }
 
-// write sends a write, and learns what send returns: the object, which the server may have named, and its version,
-// which is empty if it is not known.
+// write sends a write, and records what send returns: the name of the object, which the server may have generated, and
+// its resourceVersion, which is empty if it is not known.
 func (c *core) write(key responses.Key, send func() (name, version string)) {
 	learn := c.memory.BeginWrite(key)
 	var version string
@@ -423,7 +424,7 @@ func (c *core) write(key responses.Key, send func() (name, version string)) {
 	learn(key, version)
 }
 
-// keyOf names an object for [responses.Memory].
+// keyOf returns the key of an object for [responses.Memory].
 func keyOf(kind schema.GroupKind, key client.ObjectKey) responses.Key {
 	return responses.Key{GroupKind: kind, NamespacedName: key}
 }
@@ -440,7 +441,7 @@ func treeFrom(data []byte) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// objectTree returns an object as the server would encode it.
+// objectTree returns an object as a server would encode it.
 func objectTree(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -454,8 +455,8 @@ func objectTree(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	return out.Object, nil
 }
 
-// readObject reads an object as a server would encode it, in the form that a cache has it. A nil object comes with an
-// error.
+// readObject reads an object as a server would encode it, in the form in which a cache stores it. If the error is not
+// nil, the object is nil.
 func readObject(
 	ctx context.Context, reader client.Reader, scheme *runtime.Scheme, kind schema.GroupVersionKind, key client.ObjectKey,
 ) (client.Object, error) {
@@ -472,7 +473,7 @@ func readObject(
 	return obj, nil
 }
 
-// newObject returns an object of a kind as a cache has it.
+// newObject returns an empty object of a kind, in the form in which a cache stores it.
 func newObject(scheme *runtime.Scheme, kind schema.GroupVersionKind) client.Object {
 	var obj client.Object = &unstructured.Unstructured{}
 	if scheme != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/tenure-ssa/tenure/internal/fieldsv1"
 )
 
-// What is skipped and sent is tested against a whole server, too, in test/e2e.
+// test/e2e also tests skipping and sending, with a whole server.
 
-// TestNewClientErrors: what is missing is named, and where it is.
+// TestNewClientErrors: the error names the missing option, and where to get it.
 func TestNewClientErrors(t *testing.T) {
 	c := &cluster{mapper: meta.NewDefaultRESTMapper(nil)}
 	good := Options{Config: &rest.Config{}, Cache: clusterCache{cluster: c}, Metrics: prometheus.NewRegistry()}
@@ -34,7 +34,7 @@ func TestNewClientErrors(t *testing.T) {
 		change(&o)
 		return o
 	}
-	for range 2 { // of one process: they count together
+	for range 2 { // clients in one process share metrics
 		_, err := NewClient(clusterClient{cluster: c}, good)
 		require.NoError(t, err)
 	}
@@ -62,7 +62,7 @@ func TestNewClientErrors(t *testing.T) {
 	}
 }
 
-// TestCheckOwnershipOfNothing: a check that can find nothing is an error.
+// TestCheckOwnershipOfNothing: a check that can't find anything is an error.
 func TestCheckOwnershipOfNothing(t *testing.T) {
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{
 		Manager: "a", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1",
@@ -165,7 +165,7 @@ func TestIsKnown(t *testing.T) {
 	}
 }
 
-// TestErrors: what can't be applied is an error, before anything is sent.
+// TestErrors: an intent that can't be applied is an error before anything is sent.
 func TestErrors(t *testing.T) {
 	c := &cluster{mapper: meta.NewDefaultRESTMapper(nil)}
 	w, err := NewClient(clusterClient{cluster: c}, Options{Schemas: builtin})
@@ -199,7 +199,7 @@ func (r rawIntent) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 var errNoObject = errors.New("no object")
 
-// kindless is a client that knows no kinds.
+// kindless is a client that does not know any kind.
 type kindless struct{ clusterClient }
 
 func (kindless) GroupVersionKindFor(runtime.Object) (kind schema.GroupVersionKind, err error) {
@@ -210,7 +210,7 @@ func (kindless) Create(context.Context, client.Object, ...client.CreateOption) e
 	return errNoObject
 }
 
-// TestWith: a client with another one below shares what is known.
+// TestWith: clients that are made by With share what they know.
 func TestWith(t *testing.T) {
 	c := &cluster{mapper: meta.NewDefaultRESTMapper(nil)}
 	w, err := NewClient(clusterClient{cluster: c}, Options{Schemas: builtin})

@@ -30,13 +30,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// cluster is a server of one ConfigMap, and a cache of it.
+// cluster is a server with one ConfigMap, and a cache with that object.
 type cluster struct {
 	live, cached *unstructured.Unstructured
 	webhooks     []unstructured.Unstructured
 	isSyncing    bool
 	mapper       meta.RESTMapper
-	err          error // of updates
+	err          error // returned by updates
 	applies      int
 }
 
@@ -101,7 +101,7 @@ func (c clusterClient) Create(ctx context.Context, obj client.Object, _ ...clien
 	return c.Update(ctx, obj)
 }
 
-// Patch answers an apply, and does any other patch.
+// Patch handles an apply, and passes on any other patch.
 func (c clusterClient) Patch(
 	ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption,
 ) error {
@@ -151,8 +151,8 @@ func (s clusterSubresource) Patch(
 	return s.cluster.Patch(ctx, obj, patch)
 }
 
-// TestDecide shows when a dry run is answered: once the server itself answered it, and as long as nothing that its
-// answer depends on has changed.
+// TestDecide shows when a dry run is skipped: after the server itself has responded to it, and as long as nothing has
+// changed that the response depends on.
 func TestDecide(t *testing.T) {
 	type options = []client.ApplyOption
 	usual := options{client.DryRunAll, client.FieldOwner("me")}
@@ -163,7 +163,7 @@ func TestDecide(t *testing.T) {
 			"data": map[string]any{"k": data},
 		}})
 	}
-	// withEvent does a write whose event arrives.
+	// withEvent makes a write, and waits until the cache has its event.
 	withEvent := func(write func(client.Object, client.Client) error) func(*cluster, client.Client) error {
 		return func(c *cluster, w client.Client) error {
 			err := write(c.cached.DeepCopy(), w)
@@ -173,9 +173,9 @@ func TestDecide(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name, why string
-		change    func(c *cluster, w client.Client) error // after the answer
+		change    func(c *cluster, w client.Client) error // after the server's response
 		options   options
-		data      string // of the intent; "v" as before if it is empty
+		data      string // of the intent; the empty string means "v", as before
 		want      string
 	}{
 		{"the same again", "", nil, usual, "", skipped},
@@ -244,7 +244,7 @@ func TestDecide(t *testing.T) {
 			}), usual, "", "cache behind"},
 		{"an apply by a patch", "it is a dry run that is answered", func(c *cluster, w client.Client) error {
 			applies := c.applies
-			for range 2 { // the answer is decoded into another type
+			for range 2 { // the response is decoded into another type
 				obj := c.cached.DeepCopy()
 				obj.SetManagedFields(nil)
 				obj.SetResourceVersion("")
@@ -260,7 +260,7 @@ func TestDecide(t *testing.T) {
 		{"applies of the status by other objects", "those are the intents", func(c *cluster, w client.Client) error {
 			applies := c.applies
 			entries := c.live.GetManagedFields()
-			entries[0].Subresource = "status" // its manager is the last that applied, and may do so again at once
+			entries[0].Subresource = "status" // this manager applied last, and may apply again immediately
 			c.live.SetManagedFields(entries)
 			c.cached = c.live.DeepCopy()
 			for _, body := range []string{"v", "v", "w"} {
@@ -357,7 +357,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestTypesOf: an Event may be of either of two groups, so no schema is its own.
+// TestTypesOf: an Event may be in either of two groups, so it has no schema of its own.
 func TestTypesOf(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range append(admissionKinds, definitionKind) {
@@ -376,8 +376,8 @@ func TestTypesOf(t *testing.T) {
 	}
 }
 
-// TestPublished shows when the documents of a server are read: they are listed again after the refresh, and for a group
-// that is not in the list, and read again if the list has other URLs.
+// TestPublished shows when a server's documents are read: they are listed again after the refresh interval, and for a
+// group that is not in the list; they are read again if their URLs in the list have changed.
 func TestPublished(t *testing.T) {
 	lists, documents, hash := 0, 0, 1
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,14 +13,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// changed is the difference of two trees as operations of a JSON Patch, and as a merge patch, if one can say it: it
-// can't change an item of a list, and sets no null.
+// changed is the difference between two trees as operations of a JSON Patch, and as a merge patch if a merge patch can
+// represent it: a merge patch can't change an item of a list, and can't set null.
 type changed struct {
 	operations []operation
 	isMerge    bool
 }
 
-// operation is one of a JSON Patch (RFC 6902). Value is nil for a removal.
+// operation is an operation of a JSON Patch (RFC 6902). Value is nil for a removal.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -36,9 +36,10 @@ func (c *changed) add(op, path string, value any) {
 	c.operations = append(c.operations, o)
 }
 
-// difference returns the patch that makes after of before, at a resourceVersion. A merge patch creates the maps around
-// a change, if a Go type writes them and the stored object has none. It would write a list whole, with all items as the
-// Go type writes them, so that a change in a list is a JSON Patch: items of others stay as they are stored.
+// difference returns the patch that changes before into after, with a resourceVersion as precondition. A merge patch is
+// used if possible, because it creates missing maps around a change: a Go type may write maps that the stored object
+// lacks. A change in a list is a JSON Patch, so that items of others stay as they are stored. A merge patch would
+// replace the list, with all items as the Go type writes them.
 func difference(version string, before, after map[string]any) (patch client.Patch, result string) {
 	c, merge := &changed{isMerge: true}, map[string]any{}
 	c.maps("", merge, before, after)
@@ -54,8 +55,8 @@ func difference(version string, before, after map[string]any) (patch client.Patc
 		}
 		metadata["resourceVersion"] = version
 	} else {
-		// To set it is a precondition, as in a merge patch: the server responds with 409 if the object has another one. A
-		// test would be a 422.
+		// Setting the resourceVersion is a precondition, as in a merge patch: if the object has another one, the server
+		// responds with 409. A test operation would result in 422.
 		precondition := any(version)
 		kind = types.JSONPatchType
 		content = append([]operation{{"replace", "/metadata/resourceVersion", &precondition}}, c.operations...)
@@ -67,7 +68,7 @@ func difference(version string, before, after map[string]any) (patch client.Patc
 	return client.RawPatch(kind, data), patchedResult
 }
 
-// maps adds what makes after of before. merge gets it as a merge patch.
+// maps adds the operations that change before into after. merge gets the same change as a merge patch.
 func (c *changed) maps(path string, merge, before, after map[string]any) {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
@@ -98,12 +99,13 @@ func (c *changed) maps(path string, merge, before, after map[string]any) {
 			c.lists(pointer, bList, aList)
 			continue
 		}
-		c.add("add", pointer, a) // which replaces as well
+		c.add("add", pointer, a) // add also replaces an existing value
 	}
 }
 
-// lists adds what makes after of before, item by item as long as their order is the same. An example: before is [A B
-// C], after is [B′ C D], and B′ has the name of B. A is removed, B changed, C left as it is, and D added.
+// lists adds the operations that change before into after, item by item as long as the order is the same. For example,
+// before is [A B C], after is [B′ C D], and B′ has the name of B: A is removed, B is changed, C is unchanged, and D is
+// added.
 func (c *changed) lists(path string, before, after []any) {
 	index := 0
 	here := func() string { return path + "/" + strconv.Itoa(index) }
@@ -118,7 +120,7 @@ func (c *changed) lists(path string, before, after []any) {
 			}
 			before, after = before[1:], after[1:]
 			index++
-		case len(before) > 0 && (len(after) == 0 || !has(after, before[0]) || has(before, after[0])): // or in another order
+		case len(before) > 0 && (len(after) == 0 || !has(after, before[0]) || has(before, after[0])): // or reordered
 			c.add("remove", here(), nil)
 			before = before[1:]
 		default:
@@ -129,13 +131,13 @@ func (c *changed) lists(path string, before, after []any) {
 	}
 }
 
-// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. No harm is done by a wrong one:
-// what is changed is another item, with the same result.
+// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. A wrong one does no harm: another
+// item is changed, with the same result.
 var itemKeys = []string{
 	"name", "key", "type", "uid", "id", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey",
 }
 
-// isSameItem reports whether two items are one item, before and after a change.
+// isSameItem reports whether two items are the same item before and after a change.
 func isSameItem(a, b any) bool {
 	aMap, aIsMap := a.(map[string]any)
 	bMap, bIsMap := b.(map[string]any)
@@ -151,7 +153,7 @@ func isSameItem(a, b any) bool {
 	return typed.Equal(a, b)
 }
 
-// hasNull reports whether a value is or has null.
+// hasNull reports whether a value is null or contains null.
 func hasNull(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:

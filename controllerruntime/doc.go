@@ -1,5 +1,6 @@
-// Package controllerruntime has a client for controllers that wraps the one of a manager: it skips applies that would
-// change nothing, decides conflicts by a policy, moves what earlier releases updated to the Apply entry, and counts.
+// Package controllerruntime has a client for controllers that wraps the client of a manager. It skips applies that
+// would change nothing, decides conflicts by a policy, moves fields that earlier releases updated to the Apply entry,
+// and exports metrics.
 //
 //	c, err := controllerruntime.NewClient(mgr.GetClient(), controllerruntime.Options{
 //		Config: mgr.GetConfig(), Cache: mgr.GetCache(), Metrics: metrics.Registry,
@@ -10,24 +11,26 @@
 //	err = c.Apply(ctx, appsv1apply.Deployment(name, namespace).WithSpec(...), client.FieldOwner("widgets"))
 //	err = c.Status().Apply(ctx, status, client.FieldOwner("widgets"))
 //
-// test/examples/controller is a whole controller. The client is a client.Client, and returns what the server would:
-// code that applies stays as it is.
+// test/examples/controller is a complete controller. The client is a client.Client, and returns what the server would
+// return, so code that applies does not change.
 //
 // # Skips
 //
-// An apply is skipped if the server itself responded to the same intent with the same object before, and nothing has
-// changed since that its response depends on: the object, its definition, webhooks and policies for it. So the first
-// apply after a change is sent, and one more, to which the server responds with the object as it is; then none, until
-// something changes. A cache that lags behind does no harm as long as the controller watches what it applies.
+// An apply is skipped if the server itself returned the same object for the same intent before, and nothing has changed
+// since that its response depends on: the object, its CustomResourceDefinition, and the webhooks and policies for it.
+// So after each change, the next apply is sent, and one more, for which the server returns the object unchanged;
+// further applies are skipped until something changes. A stale cache does no harm as long as the controller watches the
+// objects that it applies.
 //
-// The call says who the manager is: client.FieldOwner, or client.WithFieldOwner around this client. One that is set
-// below, as by client.Options.FieldOwner, is not seen, so that everything is sent.
+// The manager must be set in the call (client.FieldOwner), or around this client (client.WithFieldOwner). This client
+// does not see a manager that is set in the wrapped client, for example with client.Options.FieldOwner, and then sends
+// everything.
 //
 // # Caches
 //
-// The cache reads a kind of the client's scheme as a Go struct, and others as unstructured objects. If it strips
-// managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
-// resourceVersion that the server responded with; a dry run is sent, since the response to it has managed fields.
+// The cache stores a kind of the client's scheme as a Go struct, and other kinds as unstructured objects. If the cache
+// strips managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
+// resourceVersion of the server's response; a dry run is sent, because its response has managed fields.
 //
 // # Metrics
 //

@@ -20,12 +20,11 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/excess"
 )
 
-// CheckOwnership reads lists of objects, and returns an [excess.Error] if managers own fields that p does not permit
-// them to own. Managers that neither a permission nor a rule of p names are not judged. Other errors say that a list
-// could not be read, that none of its objects has managed fields, or that p or the lists are missing. CheckOwnership is
-// for the end of a test suite on a server. A fake client has to return managed fields (WithReturnManagedFields), and
-// stores what Go types write, so that it can't show what these write in another way. A test of an operator judges its
-// operator alone:
+// CheckOwnership reads lists of objects, and returns an [excess.Error] if managers own fields that p does not permit.
+// It checks only managers that a permission or rule of p names. Other errors mean that a list could not be read, that
+// no object in it has managed fields, or that p or the lists are missing. Call it at the end of a test suite that runs
+// on a server. A fake client must return managed fields (WithReturnManagedFields). It stores what Go types write, so it
+// can't show fields that Go types write differently. A test of an operator checks only its own operator:
 //
 //	p := &policy.Policy{Permissions: []policy.Permission{{
 //		Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", ".metadata.labels"},
@@ -61,7 +60,7 @@ func CheckOwnership(ctx context.Context, c client.Client, p *policy.Policy, list
 	return nil
 }
 
-// canCheck reports what is missing for a check.
+// canCheck returns an error that says what is missing for a check.
 func canCheck(p *policy.Policy, lists []client.ObjectList) error {
 	switch {
 	case p == nil:
@@ -72,7 +71,7 @@ func canCheck(p *policy.Policy, lists []client.ObjectList) error {
 	return nil
 }
 
-// eachObject reads a list, and visits its objects with their kinds, which typed lists leave out.
+// eachObject reads a list and visits its objects with their kinds, which typed lists omit.
 func eachObject(ctx context.Context, c client.Client, list client.ObjectList, visit func(client.Object) error) error {
 	if err := c.List(ctx, list); err != nil {
 		return err
@@ -87,16 +86,16 @@ func eachObject(ctx context.Context, c client.Client, list client.ObjectList, vi
 	})
 }
 
-// OwnershipWatch remembers which fields came to be owned by managers that may not own them, and what the fields were
-// before. It is safe for concurrent use.
+// OwnershipWatch records fields that became owned by managers that may not own them, with the previous values of the
+// fields. It is safe for concurrent use.
 type OwnershipWatch struct {
 	client client.WithWatch
 	policy *policy.Policy
 	lists  []client.ObjectList
 
 	mu      sync.Mutex
-	live    map[responses.Key]client.Object // the objects as they were last seen
-	seen    map[responses.Key]string        // the last resourceVersion of each object, deleted ones too
+	live    map[responses.Key]client.Object // last seen state of each object
+	seen    map[responses.Key]string        // last seen resourceVersion of each object, including deleted objects
 	changed chan struct{}                   // closed at the next event
 	found   excess.Error
 	err     error
@@ -106,15 +105,15 @@ func keyOfObject(obj client.Object) responses.Key {
 	return keyOf(obj.GetObjectKind().GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(obj))
 }
 
-// WatchOwnership watches lists of objects until ctx ends, so that [OwnershipWatch.Check] can say what each field was
-// before, and knows objects that are gone by then. Call it where the test suite starts:
+// WatchOwnership watches lists of objects until ctx ends, so that [OwnershipWatch.Check] knows the previous value of
+// each field, and objects that have been deleted. Call it at the start of the test suite:
 //
 //	w, err := controllerruntime.WatchOwnership(ctx, c, p, &backupv1.BackupList{})
 //	require.NoError(t, err)
 //	... // the tests
 //	require.NoError(t, w.Check(ctx))
 //
-// It does not judge what managers own already.
+// It ignores fields that managers already own.
 func WatchOwnership(
 	ctx context.Context, c client.WithWatch, p *policy.Policy, lists ...client.ObjectList,
 ) (*OwnershipWatch, error) {
@@ -149,7 +148,7 @@ func (w *OwnershipWatch) watch(ctx context.Context, list client.ObjectList, from
 	return w.client.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
 }
 
-// follow reads the events of a list, and watches again where the server ends a watch.
+// follow reads the events of a list, and starts a new watch when the server ends one.
 func (w *OwnershipWatch) follow(ctx context.Context, list client.ObjectList, events watch.Interface) {
 	defer func() { events.Stop() }()
 	last := list.GetResourceVersion()
@@ -179,7 +178,7 @@ func (w *OwnershipWatch) follow(ctx context.Context, list client.ObjectList, eve
 	}
 }
 
-// see judges what an event changed, and returns its resourceVersion.
+// see checks the changes of an event, and returns its resourceVersion.
 func (w *OwnershipWatch) see(event watch.Event) (version string, err error) {
 	obj, ok := event.Object.(client.Object)
 	if event.Type == watch.Error || !ok {
@@ -214,8 +213,8 @@ func (w *OwnershipWatch) see(event watch.Event) (version string, err error) {
 	return obj.GetResourceVersion(), nil
 }
 
-// Check returns an [excess.Error] if managers came to own fields that the policy does not permit them to own, whether
-// they own them still or not. It waits for the events of all objects that exist.
+// Check returns an [excess.Error] if managers gained fields that the policy does not permit them to own, even if they
+// have lost them since. It waits for the events of all existing objects.
 func (w *OwnershipWatch) Check(ctx context.Context) error {
 	for _, list := range w.lists {
 		err := eachObject(ctx, w.client, list.DeepCopyObject().(client.ObjectList), func(obj client.Object) error {
@@ -233,7 +232,7 @@ func (w *OwnershipWatch) Check(ctx context.Context) error {
 	return nil
 }
 
-// waitFor waits until a version of an object, or a later one, was seen.
+// waitFor waits until a version of an object, or a later version, was seen.
 func (w *OwnershipWatch) waitFor(ctx context.Context, obj client.Object) error {
 	for {
 		w.mu.Lock()

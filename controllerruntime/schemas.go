@@ -23,12 +23,12 @@ type published struct {
 	now     func() time.Time
 
 	mu     sync.Mutex
-	looked time.Time                             // when paths was read
-	paths  map[string]openapiclient.GroupVersion // "apis/apps/v1"
+	looked time.Time                             // when paths was last read
+	paths  map[string]openapiclient.GroupVersion // keys such as "apis/apps/v1"
 	groups map[string]publishedGroup
 }
 
-// publishedGroup is a group, and the documents that it was made of: the URLs have their hashes.
+// publishedGroup is a compiled group, and the documents that it was compiled from; their URLs contain hashes.
 type publishedGroup struct {
 	types *openapi.Registry
 	urls  map[string]string
@@ -42,8 +42,8 @@ func newPublished(config *rest.Config, refresh time.Duration) (*published, error
 	return &published{client: c.OpenAPIV3(), refresh: refresh, now: time.Now, groups: map[string]publishedGroup{}}, nil
 }
 
-// Types reads the list of documents when it is older than refresh, or lacks the group, and the
-// documents of the group when they are not those that were read before.
+// Types reads the list of documents if the list is older than refresh or lacks the group, and reads the documents of
+// the group if they have changed.
 func (p *published) Types(_ context.Context, group string) (*openapi.Registry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

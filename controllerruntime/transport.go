@@ -21,9 +21,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Transport is for the Wrap of a rest.Config, for clients that are not controller-runtime's: it skips applies and
-// decides their conflicts as the client does, and sends everything else with next. It takes and gives JSON; nothing is
-// skipped for a client that does not accept JSON.
+// Transport is for rest.Config.Wrap, for clients other than controller-runtime's. It skips applies and decides their
+// conflicts like the client, and sends everything else with next. It handles only JSON; nothing is skipped for a client
+// that does not accept JSON.
 func (c *Client) Transport(next http.RoundTripper) http.RoundTripper {
 	t := &transport{next: next, client: c}
 	if c.options.Config != nil {
@@ -37,10 +37,10 @@ func (c *Client) Transport(next http.RoundTripper) http.RoundTripper {
 type transport struct {
 	next   http.RoundTripper
 	client *Client
-	prefix string // of paths
+	prefix string // prefix of all paths
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	target, ok := parseTarget(strings.TrimPrefix(r.URL.Path, t.prefix))
 	if !ok || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -83,7 +83,7 @@ func (t *transport) apply(r *http.Request, target target, kind schema.GroupVersi
 	query := r.URL.Query()
 	intent := &unstructured.Unstructured{}
 	if repeated, err := kjson.UnmarshalStrict(body, &intent.Object); err != nil || len(repeated) > 0 {
-		intent.Object = nil // the server says what is wrong with it
+		intent.Object = nil // the server returns the error
 	}
 	request := request{
 		kind: kind, key: target.key(), subresource: target.subresource, data: body, intent: intent,
@@ -112,13 +112,13 @@ func (t *transport) apply(r *http.Request, target target, kind schema.GroupVersi
 	switch {
 	case cached != nil:
 		return respond(r, cached)
-	case got != nil: // with the status of the error
+	case got != nil: // with the status code of the error
 		return got, nil
 	}
 	return nil, err
 }
 
-// statusIn returns the error that a response is; nil for an object.
+// statusIn returns the error in a response; nil if the response is an object.
 func statusIn(r *http.Response) error {
 	if r.StatusCode < http.StatusMultipleChoices {
 		return nil
@@ -133,7 +133,7 @@ func statusIn(r *http.Response) error {
 	return status
 }
 
-// send sends a request, and returns the object in the response, if it is one in JSON.
+// send sends a request, and returns the object in the response if the response is an object in JSON.
 func (t *transport) send(r *http.Request) (response *http.Response, served *unstructured.Unstructured, err error) {
 	served = &unstructured.Unstructured{}
 	response, err = t.next.RoundTrip(r)
@@ -173,13 +173,13 @@ func respond(r *http.Request, obj client.Object) (*http.Response, error) {
 	}, nil
 }
 
-// acceptsJSON reports whether a response may be the object in JSON.
+// acceptsJSON reports whether the client accepts the object in JSON as the response.
 func acceptsJSON(r *http.Request) bool {
 	accepted := r.Header.Get("Accept")
 	return accepted == "" || strings.Contains(accepted, runtime.ContentTypeJSON) && !strings.Contains(accepted, "as=")
 }
 
-// target is what a request is about; name is empty for all objects, or one that is created.
+// target is the resource in a request. name is empty for all objects, and for an object that is created.
 type target struct {
 	resource                     schema.GroupVersionResource
 	namespace, name, subresource string
@@ -187,7 +187,7 @@ type target struct {
 
 func (t target) key() client.ObjectKey { return client.ObjectKey{Namespace: t.namespace, Name: t.name} }
 
-// parseTarget reads a path of the API: /api/v1/namespaces/a/pods/b/status.
+// parseTarget parses a path of the API: /api/v1/namespaces/a/pods/b/status.
 func parseTarget(path string) (t target, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

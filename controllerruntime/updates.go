@@ -18,15 +18,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// maxReads bounds how many objects are remembered as they were read, and maxListed how many items of one list.
+// maxReads is the maximum number of read objects that are remembered; maxListed is the maximum for one list.
 const maxReads, maxListed = 1 << 12, 1 << 8
 
-// reads are the objects that a client read lately, for [Options.MinimalUpdates].
+// reads are the objects that a client has recently read, for [Options.MinimalUpdates].
 type reads struct {
 	mu      sync.Mutex
 	objects map[readKey]read
-	// copies says of a Go type whether the client returns copies. With UnsafeDisableDeepCopy it does not: then a caller
-	// changes what is read next, and what was changed can't be told.
+	// copies records for a Go type whether the client returns copies. With UnsafeDisableDeepCopy it does not: then a
+	// caller changes the cached object itself, and changes can't be detected.
 	copies map[reflect.Type]bool
 }
 
@@ -36,13 +36,14 @@ type readKey struct {
 	form reflect.Type
 }
 
-// read is an object as it was read. It is in JSON, since a copy may share memory with what the caller changes.
+// read is an object at the time of the read. It is kept in JSON, because a copy may share memory with the caller's
+// object.
 type read struct {
 	version string
 	data    []byte
 }
 
-// Get is client.Client's.
+// Get implements client.Client.
 func (c *Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, obj, opts...)
 	isCopy := (&client.GetOptions{}).ApplyOptions(opts).UnsafeDisableDeepCopy
@@ -52,7 +53,7 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, obj client.Objec
 	return err
 }
 
-// List is client.Client's.
+// List implements client.Client.
 func (c *Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	err := c.Client.List(ctx, list, opts...)
 	isCopy := (&client.ListOptions{}).ApplyOptions(opts).UnsafeDisableDeepCopy
@@ -72,12 +73,12 @@ func (c *Client) readKey(obj client.Object) (readKey, bool) {
 	form := reflect.TypeOf(obj)
 	kind, err := c.GroupVersionKindFor(obj)
 	if err != nil || form == reflect.TypeFor[*metav1.PartialObjectMetadata]() {
-		return readKey{}, false // such as nil
+		return readKey{}, false // for example, a nil object
 	}
 	return readKey{kind, client.ObjectKeyFromObject(obj), form}, true
 }
 
-// remember remembers an object as it was read, if the client returned a copy.
+// remember records an object at the time of the read, if the client returned a copy.
 func (c *Client) remember(ctx context.Context, obj client.Object) {
 	key, ok := c.readKey(obj)
 	if !ok || !c.returnsCopies(ctx, key, obj) {
@@ -95,7 +96,7 @@ func (c *Client) remember(ctx context.Context, obj client.Object) {
 	c.reads.objects[key] = read{obj.GetResourceVersion(), data}
 }
 
-// returnsCopies reports whether the client returns copies of objects of a type: it reads the first of them twice.
+// returnsCopies reports whether the client returns copies of objects of a type. It reads the first such object twice.
 func (c *Client) returnsCopies(ctx context.Context, key readKey, obj client.Object) bool {
 	c.reads.mu.Lock()
 	copies, known := c.reads.copies[key.form]
@@ -123,8 +124,8 @@ func (c *Client) returnsCopies(ctx context.Context, key readKey, obj client.Obje
 	return !isShared
 }
 
-// share reports whether two values have memory in common that a caller may change; isTold is false if they have none
-// that could be.
+// share reports whether two values share memory that a caller can change. isTold is false if they have no memory that
+// could be shared.
 func share(a, b reflect.Value) (isShared, isTold bool) {
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() || a.Type() == reflect.TypeFor[time.Time]() {
 		return false, false
@@ -164,7 +165,7 @@ func share(a, b reflect.Value) (isShared, isTold bool) {
 	return isShared, isTold
 }
 
-// update sends an update, or the patch of what the caller changed of the object, or nothing if that is nothing.
+// update sends an update, or a patch with the caller's changes to the object, or nothing if there are none.
 func (c *Client) update(
 	obj client.Object, subresource string, isComparable bool, whole func() error, patched func(client.Patch) error,
 ) error {
@@ -191,8 +192,8 @@ func (c *Client) update(
 
 const patchedResult = "patched"
 
-// resultOf returns what became of a patch. What is refused may be no fault of the update: the verb may be forbidden,
-// and a server may not have what a Go type writes.
+// resultOf returns the result of a patch. A rejected patch may not be the fault of the update: the verb patch may be
+// forbidden, or the server may not have a value that a Go type writes.
 func resultOf(err error) string {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -204,7 +205,7 @@ func resultOf(err error) string {
 	return patchedResult
 }
 
-// changes returns the patch of what the caller changed of an object that was read through the client.
+// changes returns the patch with the caller's changes to an object that was read through the client.
 func (c *Client) changes(obj client.Object) (patch client.Patch, result string) {
 	key, ok := c.readKey(obj)
 	if !ok {
@@ -213,8 +214,8 @@ func (c *Client) changes(obj client.Object) (patch client.Patch, result string) 
 	c.reads.mu.Lock()
 	was, ok := c.reads.objects[key]
 	c.reads.mu.Unlock()
-	// A copy of an object has the memory of its resourceVersion; the same object, read elsewhere, has not. It may have
-	// fields that a transform of the cache drops.
+	// A copy of an object shares the memory of its resourceVersion. The same object read elsewhere does not, and may
+	// have fields that a transform of the cache drops.
 	version := obj.GetResourceVersion()
 	if !ok || version == "" || unsafe.StringData(version) != unsafe.StringData(was.version) {
 		return nil, "not read through this client"

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDifference shows which patch a change is.
+// TestDifference shows which patch represents a change.
 func TestDifference(t *testing.T) {
 	for _, row := range []struct{ why, before, after, want string }{
 		{"nothing, whatever the form", "{a: 1, b: {}}", "{b: {}, a: 1}", ""},
@@ -66,7 +66,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// minimal returns a client of a fake one.
+// minimal returns a client with MinimalUpdates that wraps a fake client.
 func minimal(t testing.TB, funcs interceptor.Funcs, objects ...client.Object) *Client {
 	c := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).WithStatusSubresource(&corev1.Pod{}).
 		WithInterceptorFuncs(funcs).Build()
@@ -79,7 +79,7 @@ func (c *Client) updated(kind string, subresource, result string) float64 {
 	return testutil.ToFloat64(c.metrics.updates.WithLabelValues("", "v1", kind, subresource, result))
 }
 
-// TestUpdatesAtRandom: an update that is sent as a patch makes the object that an update makes.
+// TestUpdatesAtRandom: a patch that replaces an update results in the same object as the update.
 func TestUpdatesAtRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	var value func(depth int) any
@@ -166,7 +166,7 @@ func TestUpdatesAtRandom(t *testing.T) {
 	require.Greater(t, results[patchedResult], 60)
 }
 
-// TestUpdates shows what an update is sent as.
+// TestUpdates shows how updates are sent.
 func TestUpdates(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", nil)
 	type step func(t *testing.T, w *Client, pod *corev1.Pod) error
@@ -274,7 +274,7 @@ func TestUpdates(t *testing.T) {
 	require.Error(t, minimal(t, interceptor.Funcs{}).Update(t.Context(), nil))
 }
 
-// TestUpdatesOfOldObjects: a change of an old object is a conflict, as it is for an update.
+// TestUpdatesOfOldObjects: a change of an out-of-date object is a conflict, as in an update.
 func TestUpdatesOfOldObjects(t *testing.T) {
 	for _, finalizers := range [][]string{nil, {"example.com/a", "example.com/b"}} { // a merge patch and a JSON Patch
 		w := minimal(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{"example.com/a"}}})
@@ -292,7 +292,7 @@ func TestUpdatesOfOldObjects(t *testing.T) {
 	}
 }
 
-// sharing is a client that returns the memory of its cache.
+// sharing is a client that returns the objects of its cache without copying them.
 type sharing struct {
 	client.Client
 	pod *corev1.Pod
@@ -303,13 +303,13 @@ func (s sharing) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _
 	return nil
 }
 
-// TestUpdatesOfSharedObjects: what a caller changes in the memory of a cache can't be told, so nothing is lost.
+// TestUpdatesOfSharedObjects: changes in the memory of a cache can't be detected, so updates are sent unchanged.
 func TestUpdatesOfSharedObjects(t *testing.T) {
 	w := minimal(t, interceptor.Funcs{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}})
 	cached := &corev1.Pod{}
 	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Name: "a"}, cached))
 	w = w.With(sharing{w.Client, cached})
-	for i := range 2 { // the second time, the cache has the change
+	for i := range 2 { // in the second iteration, the cache has the change
 		pod := &corev1.Pod{}
 		require.NoError(t, w.Get(t.Context(), client.ObjectKey{Name: "a"}, pod))
 		pod.Labels["a"] = "c"
@@ -321,7 +321,7 @@ func TestUpdatesOfSharedObjects(t *testing.T) {
 	require.Equal(t, "c", cached.Labels["a"])
 }
 
-// TestReadsAreForgotten: objects that are read take no memory for ever.
+// TestReadsAreForgotten: objects that are read do not take memory forever.
 func TestReadsAreForgotten(t *testing.T) {
 	w := minimal(t, interceptor.Funcs{})
 	w.reads.copies = map[reflect.Type]bool{reflect.TypeFor[*corev1.Pod](): true}

@@ -21,8 +21,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewUpgrade returns what the next apply of an intent moves because of Options.UpgradeFrom, before it applies; nil
-// for nothing. Nothing is written. The Changes of the result say which fields the manager gains and the updaters lose.
+// PreviewUpgrade returns the move that the next apply of an intent makes because of Options.UpgradeFrom, before it
+// applies; nil if nothing moves. It writes nothing. The Changes of the result have the fields that the manager gains
+// and the updaters lose.
 func (c *Client) PreviewUpgrade(
 	ctx context.Context, intent runtime.ApplyConfiguration, manager client.FieldOwner,
 ) (*ownership.Result, error) {
@@ -49,8 +50,8 @@ func (c *Client) PreviewUpgrade(
 	return c.moves(ctx, decision{request: r, types: types, cached: live})
 }
 
-// upgrade moves the fields of the updaters of Options.UpgradeFrom to the entry of the one who applies, before a request
-// is sent. It writes nothing once they are moved. If the cached object is older than the stored one, the server
+// upgrade moves the fields of the updaters in Options.UpgradeFrom to the applier's entry, before a request is sent. If
+// they have been moved already, it writes nothing. If the cached object is older than the stored object, the server
 // responds with 409.
 func (c *core) upgrade(ctx context.Context, with client.Client, d decision) error {
 	if len(c.options.UpgradeFrom) == 0 || d.types == nil || d.cached == nil || len(d.dryRun) > 0 || d.subresource != "" {
@@ -86,8 +87,7 @@ func (c *core) upgrade(ctx context.Context, with client.Client, d decision) erro
 	return nil
 }
 
-// moves returns the result of the moves of what the updaters of Options.UpgradeFrom own; nil if they own nothing that
-// moves.
+// moves returns the result of moving the fields that the updaters in Options.UpgradeFrom own; nil if nothing moves.
 func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error) {
 	list, err := managedfields.Read(d.cached)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error)
 	return mover.Do(ctx, d.cached, moves...)
 }
 
-// moving returns the paths of what moves, each with all below it: everything that an updater owns but the status,
+// moving returns the paths that move, each with everything below it: all fields of an updater except the status,
 // finalizers, and those owner references and annotations of Kubernetes' own tools that the intent does not have.
 func moving(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath.Set {
 	var paths []fieldpath.Path
@@ -145,7 +145,7 @@ func moving(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath.
 	return fieldpath.NewSet(paths...)
 }
 
-// annotationMoves reports whether an annotation moves: one of the intent, or of a domain that is not Kubernetes' own.
+// annotationMoves reports whether an annotation moves: if the intent has it, or if its domain is not Kubernetes' own.
 func annotationMoves(annotation fieldpath.Element, intent *unstructured.Unstructured) bool {
 	name, _ := annotation.Field()
 	domain, _, _ := strings.Cut(name, "/")

@@ -10,8 +10,9 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// TestAlphabets: what a write allocates does not depend on the letters and the signs in the items of long lists. It would
-// be many times more if items were decoded to order them, or if an entry were not in canonical form because of them.
+// TestAlphabets: the memory that a write allocates does not depend on the letters and signs in the items of long lists.
+// If items had to be decoded for sorting, or if an entry were not in canonical form because of them, it would allocate
+// many times more.
 func TestAlphabets(t *testing.T) {
 	name := func(format string) func(i int) any {
 		return func(i int) any { return fmt.Sprintf(format, i) }
@@ -31,7 +32,7 @@ func TestAlphabets(t *testing.T) {
 			of := func(from int) *unstructured.Unstructured {
 				var items []any
 				for i := from; i < 400; i++ {
-					items = append(items, item(i*7919%400)) // in no order
+					items = append(items, item(i*7919%400)) // in random order
 				}
 				u := object(t, "v1", "")
 				u.Object["spec"] = map[string]any{field: items}

@@ -20,15 +20,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// BeforeFirstApply is the manager that owns what was in an object without entries before its first apply.
+// BeforeFirstApply is the manager that owns the fields of an object that had no entries before its first apply.
 const BeforeFirstApply = "before-first-apply"
 
-// unknownManager is the manager of a write that names none.
+// unknownManager is the manager of a write without a manager name.
 const unknownManager = "unknown"
 
 // ApplyOptions are the options of one apply.
 type ApplyOptions struct {
-	// Manager is who applies. An empty name is "unknown".
+	// Manager is the name of the applying manager. An empty name means "unknown".
 	Manager string
 	// Force takes the fields in conflict from their owners.
 	Force bool
@@ -38,21 +38,21 @@ type ApplyOptions struct {
 type Result struct {
 	// Object is the object to store, with its managed fields.
 	Object runtime.Object
-	// ObjectChanged says that the write changed the object. Managed fields and the annotation of client-side apply do not
-	// count.
+	// ObjectChanged reports whether the write changed the object. Changes of managed fields, and of the annotation of
+	// client-side apply, do not matter.
 	ObjectChanged bool
-	// Conflicts are what a forced apply took from others, and would not have got without force. An update has no
-	// conflicts.
+	// Conflicts are the fields that a forced apply took from other managers, for which it would have failed without
+	// force. An update has no conflicts.
 	Conflicts conflicts.Conflicts
 
-	own *managedfields.Entry // the manager's; nil for none
+	own *managedfields.Entry // the manager's entry; nil if there is none
 
-	isNoOp bool           // found on the way
-	live   runtime.Object // nil if Object differs from it, managed fields aside
+	isNoOp bool           // known to be a no-op, without a comparison
+	live   runtime.Object // set if Object equals it, apart from managed fields
 }
 
-// String returns what a log wants of a result: whether there is something to store, and what a forced apply took from
-// others. It has no values of objects.
+// String returns a text for logs: whether there is something to store, and what a forced apply took from other
+// managers. It contains no values of objects.
 func (r Result) String() string {
 	text := "ownership only"
 	switch {
@@ -69,33 +69,32 @@ func (r Result) String() string {
 }
 
 // IsNoOp reports whether there is nothing to store: there is a live object, and Object, as it was returned, equals it,
-// managed fields included. It compares the managed fields if the write did not have to.
+// including managed fields. If the write did not have to compare managed fields, IsNoOp compares them.
 func (r Result) IsNoOp() bool {
 	return r.isNoOp || r.live != nil && managedfields.Equal(r.live, r.Object, false)
 }
 
-// Owned returns the set of the manager's entry after the write, at the version of the FieldManager. It decodes the
-// entry if the write did not have to. The entry shares memory with Object, which must not be changed before.
+// Owned returns the field set of the manager's entry after the write, at the version of the FieldManager. If the write
+// did not have to decode the entry, Owned decodes it. The entry shares memory with Object, so do not change Object
+// before the call.
 func (r Result) Owned() *fieldpath.Set {
 	if r.own == nil {
 		return nil
 	}
-	own := *r.own // decoding changes an entry, and several goroutines may read a result
+	own := *r.own // a copy, because decoding changes an entry, and several goroutines may read a result
 	return own.Owned()
 }
 
-// Apply merges applied, the intent of a manager, into live, and finds the managed fields that follow. live is the
-// stored object, or nil when there is none yet. applied must be of the FieldManager's kind and version and have no
-// managed fields.
+// Apply merges applied, the intent of a manager, into live, and computes the resulting managed fields. live is the
+// stored object; nil if none exists. applied must have the FieldManager's kind and version, and no managed fields.
 //
-// The object of the result is of live's Go type (of applied's when live is nil) and shares memory with both, and with
-// nothing else.
+// The object of the result has live's Go type (applied's if live is nil). It shares memory only with live and applied.
 //
-// The error is a [conflicts.Conflicts] when other managers own fields that the intent would change, and Force is false;
-// an apierrors BadRequest when the intent is of another kind or has managed fields, or the name of the manager is not
-// valid (see managedfields.ValidateManager); and otherwise an [ObjectError],
-// which says which object is at fault: with a typed.Errors in it when the object does not fit its type. live is never
-// changed. ctx goes to the Converter.
+// If Force is false and other managers own fields that the intent would change, the error is a [conflicts.Conflicts].
+// If the intent has another kind or has managed fields, or the manager's name is not valid (see
+// managedfields.ValidateManager), it is an apierrors BadRequest. All other errors are an [ObjectError], which says
+// which object is at fault, and which contains a typed.Errors if the object does not fit its type. live is never
+// changed. ctx is passed to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
 	key := m.key(options.Manager, metav1.ManagedFieldsOperationApply)
 	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
@@ -117,40 +116,40 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 	return w.result()
 }
 
-// applyWrite is one apply on its way through the pipeline.
+// applyWrite is the state of one apply in the pipeline.
 //
-//	read         check the request, and read both objects and live's entries; before-first-apply
-//	merge        validate and merge the intent; what it owns and dropped
+//	read         check the request; read both objects, and live's entries or before-first-apply's
+//	merge        validate and merge the intent; compute what the manager owns and dropped
 //	prune        remove what was dropped and nobody else owns
-//	setOwners    take what changed from others, or find the conflicts; make and date the manager's entry
-//	result       keep up last-applied, default, encode
+//	setOwners    take changed fields from other managers, or report conflicts; make and date the manager's entry
+//	result       update the last-applied annotation; default and encode the object
 type applyWrite struct {
 	m       *FieldManager
 	ctx     context.Context
 	key     managedfields.Key
 	force   bool
-	given   runtime.Object // live, as it was given; nil for none
+	given   runtime.Object // live as passed by the caller; nil if there is none
 	applied runtime.Object
 	intent  object // applied
 	live    object // given, or the empty object
 
-	entries   managedfields.Entries // live's; from setOwners on, those to store
-	isCurrent bool                  // live has its entries as they would be written
-	own       *managedfields.Entry  // the manager's; nil for none
-	others    managedfields.Entries // entries without own, reconciled
-	kept      managedfields.Entries // entries without own that can't be compared, and are stored as they are
+	entries   managedfields.Entries // live's entries; from setOwners on, the entries to store
+	isCurrent bool                  // live's entries are already in the form in which they would be written
+	own       *managedfields.Entry  // the manager's entry; nil if there is none
+	others    managedfields.Entries // all entries except own that can be compared, reconciled
+	kept      managedfields.Entries // all entries except own that can't be compared; they are stored unchanged
 
 	owned     managedfields.Entry // what the intent owns
-	isOwned   bool                // own owns the same, at this version
-	dropped   *fieldpath.Set      // what its manager owned before and the intent does not
-	merged    object              // live itself unless changed
+	isOwned   bool                // own has the same field set as owned, at this version
+	dropped   *fieldpath.Set      // what own contains and the intent does not
+	merged    object              // the same tree as live's unless changed
 	changed   bool                // merged differs from live
 	annotated bool                // the annotations of the object to store differ from merged's
-	isNoOp    bool                // nothing changes, entries included: live is returned as it is
-	lost      losses              // what others lose, or what is in conflict
+	isNoOp    bool                // nothing changes, including entries: live is returned unchanged
+	lost      losses              // what other managers lose, or the conflicts
 }
 
-// read checks the request, and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
+// read checks the request and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
 func (w *applyWrite) read() (err error) {
 	m := w.m
 	if w.applied == nil {
@@ -167,7 +166,7 @@ func (w *applyWrite) read() (err error) {
 		return err
 	}
 	if err = w.readLive(); err != nil {
-		// A fault of the intent counts before one of live.
+		// If both are invalid, the error is about the intent.
 		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{AllowUnknown: !m.refusesUnknown()}); intentErr != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), intentErr}
 		}
@@ -188,7 +187,7 @@ func (w *applyWrite) read() (err error) {
 	return nil
 }
 
-// readLive reads a stored object and its entries.
+// readLive reads the stored object and its entries.
 func (w *applyWrite) readLive() (err error) {
 	if err = checkHolder(w.given); err == nil {
 		w.isCurrent, err = hooks.ReadEntries(w.given, &w.entries)
@@ -199,12 +198,12 @@ func (w *applyWrite) readLive() (err error) {
 	return err
 }
 
-// key returns the key of what manager does through this FieldManager.
+// key returns the key of the entry of manager, for an operation through this FieldManager.
 func (m *FieldManager) key(manager string, op metav1.ManagedFieldsOperationType) managedfields.Key {
 	return managedfields.KeyOf(cmp.Or(manager, unknownManager), op, m.version, m.options.Subresource)
 }
 
-// readIntent returns an intent, which is not yet validated.
+// readIntent reads an intent, and does not yet validate it.
 func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 	tree, err := gostruct.Tree(applied)
 	if err != nil {
@@ -228,12 +227,12 @@ func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 	return intent, nil
 }
 
-// isOwnVersion reports whether a tree is of the FieldManager's kind and version.
+// isOwnVersion reports whether a tree has the FieldManager's kind and version.
 func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 	return tree["apiVersion"] == any(m.version) && tree["kind"] == any(m.kind.Kind)
 }
 
-// validate checks an object that is stored. It allows duplicates and unknown fields, because the server accepted them.
+// validate checks a stored object. It allows duplicates and unknown fields, because the server accepted them.
 func (o object) validate() error {
 	if err := o.typ.Validate(o.tree, typed.Rules{AllowDuplicates: true, AllowUnknown: true}); err != nil {
 		return fmt.Errorf("%s: %w", o.name(), err)
@@ -241,12 +240,12 @@ func (o object) validate() error {
 	return nil
 }
 
-// giveToBeforeFirstApply makes an entry of before-first-apply, which owns what is in live: nobody tracked the writes
-// before this one (spec rule 1.5).
+// giveToBeforeFirstApply makes an entry of before-first-apply that owns the fields of live, because earlier writes were
+// not tracked (spec rule 1.5).
 func (w *applyWrite) giveToBeforeFirstApply() error {
 	old := w.live.stripped()
 	if w.m.empty != nil && typed.Equal(w.m.empty, old.tree) {
-		return nil // as in most servers
+		return nil // the common case in servers
 	}
 	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
@@ -263,7 +262,7 @@ func (w *applyWrite) giveToBeforeFirstApply() error {
 	return nil
 }
 
-// merge merges the intent into live, and finds what the intent owns and dropped.
+// merge merges the intent into live, and computes which fields the intent owns and the manager dropped.
 func (w *applyWrite) merge() error {
 	merged, unknown, err := w.mergeIntent()
 	if err != nil {
@@ -283,10 +282,10 @@ func (w *applyWrite) merge() error {
 	return nil
 }
 
-// mergeIntent merges the intent into live. If that fails, it tries again without the fields that the type does not
-// declare, unless they are refused. They are taken out of the intent. If what is left is valid, unknown has what is
-// wrong with these fields: that they are not declared, or rarely what was found before that, such as a name that is too
-// long.
+// mergeIntent merges the intent into live. If the merge fails, mergeIntent removes undeclared fields from the intent
+// and merges again, unless undeclared fields are refused. If the second merge succeeds, unknown has the violations that
+// the first merge found. Usually these say that fields are not declared; rarely, a violation precedes that check, such
+// as a name that is too long.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
@@ -301,14 +300,14 @@ func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, e
 	return merged, unknown, err
 }
 
-// compareOwn adapts the manager's entry to the topology of today's type, if it is of this version. It finds out whether
-// the entry owns what the intent does, and what it owns that the intent dropped.
+// compareOwn adapts the manager's entry to the current topology if the entry is of this version. Then it computes
+// whether the entry owns the same fields as the intent, and which fields the manager dropped.
 func (w *applyWrite) compareOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return
 	}
 	if err := w.own.Reconcile(w.m.typ); err != nil {
-		// It can't be decoded, and owns nothing from now on, so that nothing is removed because of it.
+		// An entry that can't be decoded owns nothing from now on, so that nothing is removed because of it.
 		w.m.warning(w.own, err)
 		w.own.SetFieldSet(nil)
 	}
@@ -317,7 +316,7 @@ func (w *applyWrite) compareOwn() {
 	}
 }
 
-// leavesEntries reports whether all entries would be written as they are, the manager's included.
+// leavesEntries reports whether all entries, including the manager's, would be written unchanged.
 func (w *applyWrite) leavesEntries() bool {
 	return w.isCurrent && w.own.IsUnchanged() && !w.own.IsEmpty()
 }
@@ -327,9 +326,9 @@ func (w *applyWrite) mayKeepLastApplied() bool {
 	return w.key.Manager == kubectl && lastApplied(w.live.tree) != ""
 }
 
-// setOwners takes from others what the write changes, and makes the list of entries. Without force, what others own is
-// in conflict; but the manager called kubectl may take fields that are as client-side apply left them (spec rule 9.1).
-// Entries are sorted when they are encoded, so their order does not matter here.
+// setOwners takes changed fields from other managers, and makes the list of entries to store. Without force, fields
+// that others own are conflicts, except that the manager kubectl may take fields that still have the values set by
+// client-side apply (spec rule 9.1). Entries are sorted when they are encoded, so their order does not matter here.
 func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
@@ -375,7 +374,7 @@ func (w *applyWrite) ownEntry() managedfields.Entry {
 	return mine
 }
 
-// result makes the object, and says what the apply did.
+// result returns the object to store and what the apply changed.
 func (w *applyWrite) result() (Result, error) {
 	out, err := w.object()
 	if err != nil {
@@ -416,7 +415,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	}
 	if isDefaulted {
 		w.m.options.Defaulter(out)
-		// A defaulter may do anything to the object. Its managed fields are overwritten below.
+		// A defaulter may change anything in the object. Managed fields are overwritten below.
 		if err := checkHolder(out); err != nil {
 			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
 		}

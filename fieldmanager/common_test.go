@@ -50,7 +50,7 @@ func warningsTo(list *[]fieldmanager.Warning) func(*fieldmanager.Options) {
 	}
 }
 
-// requireRole requires that an error says that the object of a role is at fault.
+// requireRole requires that an error is about the object with the given role.
 func requireRole(t testing.TB, role fieldmanager.Role, err error) {
 	t.Helper()
 	var at *fieldmanager.ObjectError

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// plainly converts as NoneConverter does.
+// plainly converts like NoneConverter.
 func plainly(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return fieldmanager.NoneConverter{}.Convert(context.Background(), obj, to)
 }
@@ -27,9 +27,8 @@ func tree(keyvals ...any) runtime.Object {
 	return &unstructured.Unstructured{Object: out}
 }
 
-// TestConvertersThatAreWrong has converters return what they must not: an entry of
-// the other version is kept as it is and the host is told, and an object of another
-// version is at fault (spec rules 6.3 and 10.1).
+// TestConvertersThatAreWrong has converters that return wrong results. An entry of the other version is then kept
+// unchanged, and the host gets a warning; an object of another version is at fault (spec rules 6.3 and 10.1).
 func TestConvertersThatAreWrong(t *testing.T) {
 	endless := map[string]any{}
 	endless["a"], endless["b"] = endless, endless
@@ -86,9 +85,8 @@ func TestConvertersThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestConvertersThatFailLater has conversions fail one after the other, while what
-// an applier dropped is removed: then nothing is, and the write is done all the
-// same (spec rule 6.3).
+// TestConvertersThatFailLater lets each conversion of a write fail in turn, while dropped fields are removed. Then
+// nothing is removed, and the write succeeds (spec rule 6.3).
 func TestConvertersThatFailLater(t *testing.T) {
 	first, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
@@ -129,7 +127,7 @@ func TestConvertersThatFailLater(t *testing.T) {
 	require.Positive(t, removed, "without a failure what was dropped is removed")
 	require.Less(t, removed, 12)
 
-	// A manager whose version is gone for good is passed over while others are looked at.
+	// An entry whose version no longer exists is skipped when other entries are compared.
 	gone := newManager(
 		t,
 		"v2",
@@ -149,7 +147,7 @@ func TestConvertersThatFailLater(t *testing.T) {
 	require.NotContains(t, contents(out)["spec"], "count")
 }
 
-// TestDefaultersThatAreWrong has defaulters do what they must not.
+// TestDefaultersThatAreWrong has defaulters that break their contract.
 func TestDefaultersThatAreWrong(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -184,14 +182,14 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 		})
 	}
 
-	// A Go struct can't hold what its type does not fit.
+	// A Go struct can't hold a value that does not fit its fields.
 	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Defaulter = func(runtime.Object) {} })
 	live := newWidget(widgetSpec{Text: "a"})
 	live.UID = "uid"
 	_, err := writetest.Apply(m, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
 	require.ErrorContains(t, err, "*writetest.Widget: ")
 
-	// A Go struct may hold what JSON can't: what nobody applies is nobody's business.
+	// A Go struct may hold a value that JSON can't represent; it does not matter if nobody applies it.
 	m = widgetManager(t, "v1", func(set *fieldmanager.Options) {
 		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
 	})
@@ -202,8 +200,7 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 	require.Zero(t, given.Large, "it has a copy of its own")
 }
 
-// TestUpdatesThatChangeNothing has updates that are one and the same object, or
-// nearly (spec rule 2.3).
+// TestUpdatesThatChangeNothing has updates with the same object as live, or nearly the same (spec rule 2.3).
 func TestUpdatesThatChangeNothing(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)

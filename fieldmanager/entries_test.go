@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// TestUnusualEntries has live objects whose managed fields are not as a server writes them: after an apply that changes
-// nothing they are canonical or as they were (spec rule 2.4).
+// TestUnusualEntries has live objects with managed fields that no server writes. After an apply that changes nothing,
+// the managed fields are canonical, or the same as before (spec rule 2.4).
 func TestUnusualEntries(t *testing.T) {
 	type m = map[string]any
 	entry := func(manager string, at any, change ...any) m {
@@ -24,7 +24,7 @@ func TestUnusualEntries(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		given     any
-		want      any // nil for what was given
+		want      any // nil if it equals the input
 	}{
 		{"usual", "", []any{entry("alice", at)}, nil},
 		{"no time", "", []any{entry("alice", nil)}, nil},
@@ -77,7 +77,7 @@ func TestUnusualEntries(t *testing.T) {
 			}
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 
-			// An update that changes nothing has the same result, whether it carries the managed fields or not.
+			// An update that changes nothing has the same result, whether or not it carries the managed fields.
 			same := live.DeepCopy()
 			updated, err := writetest.Update(fm, live, same, "ctl")
 			require.NoError(t, err)
@@ -90,8 +90,7 @@ func TestUnusualEntries(t *testing.T) {
 	}
 }
 
-// TestCarriedEntries shows what counts of the managed fields that an update
-// carries (spec rule 2.6).
+// TestCarriedEntries shows which managed fields of an update are used (spec rule 2.6).
 func TestCarriedEntries(t *testing.T) {
 	type m = map[string]any
 	entry := func(manager string, fields m, change ...any) m {
@@ -137,7 +136,7 @@ func TestCarriedEntries(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 
-			// The same of an update that changes something that nobody owns.
+			// The same for an update that changes a field that nobody owns.
 			now.Object["metadata"].(m)["name"] = "other"
 			out, err = writetest.Update(fm, live, now, "ctl")
 			require.NoError(t, err)
@@ -146,8 +145,8 @@ func TestCarriedEntries(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDecodedBlocksNoRemoval: an entry that can't be brought up to the
-// topology is told of and set aside; what an applier drops is removed all the same.
+// TestWhatCannotBeDecodedBlocksNoRemoval: an entry that can't be adapted to the topology is reported in a warning and
+// ignored. Fields that an applier drops are still removed.
 func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
 	type m = map[string]any
 	var warnings []fieldmanager.Warning
@@ -167,8 +166,8 @@ func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
 	require.Equal(t, "bob", warnings[0].Manager.Manager)
 }
 
-// TestCapOfUpdates shows the cap (spec rule 2.5), among entries that were not
-// decoded and one that can't be.
+// TestCapOfUpdates shows the cap (spec rule 2.5) with entries that have not been decoded, and one that can't be
+// decoded.
 func TestCapOfUpdates(t *testing.T) {
 	type m = map[string]any
 	update := func(manager, second string, fields m) any {
@@ -198,8 +197,8 @@ func TestCapOfUpdates(t *testing.T) {
 	}
 }
 
-// fieldsEntry returns an entry of the managed fields of an unstructured object. change has names of its fields and their
-// values, in pairs; the value nil removes the field.
+// fieldsEntry returns an entry as it is in an unstructured object. change has pairs of a field name and a value to set
+// in the entry; the value nil removes the field.
 func fieldsEntry(manager, op, version string, fields map[string]any, change ...any) map[string]any {
 	out := map[string]any{
 		"manager":    manager,
@@ -226,13 +225,12 @@ func storedWith(t testing.TB, text string, entries ...any) *unstructured.Unstruc
 	return out
 }
 
-// listOf returns the list of entries of an object, which need not be one.
+// listOf returns the managedFields of an object, which may be a value other than a list.
 func listOf(obj runtime.Object) any {
 	return contents(obj)["metadata"].(map[string]any)["managedFields"]
 }
 
-// TestUpdatesThatAreWrong has objects that can't be read, where the other one or the
-// entries would hide it.
+// TestUpdatesThatAreWrong has objects that can't be read, and another object or entries that could hide the error.
 func TestUpdatesThatAreWrong(t *testing.T) {
 	type m = map[string]any
 	fm := newManager(t, "v1")
@@ -265,7 +263,7 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, now, out, "what is not an object has no entries to go on from")
 
-	// UpdateNoErrors stores what it can: the new object as it is.
+	// UpdateNoErrors stores the new object unchanged if it can't track it.
 	carrying := storedWith(t, "spec: {text: a}", entry)
 	require.Same(
 		t,
@@ -282,8 +280,7 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	)
 }
 
-// TestObjectsOfTwoFields: what has two fields need not be an object that is about to
-// be created.
+// TestObjectsOfTwoFields: an object with two fields is not necessarily an object that is about to be created.
 func TestObjectsOfTwoFields(t *testing.T) {
 	type m = map[string]any
 	for name, live := range map[string]m{
@@ -301,8 +298,8 @@ func TestObjectsOfTwoFields(t *testing.T) {
 	}
 }
 
-// TestUpdatesAndTheirEntry: the updater's entry is dated when it changes something, and
-// replaced when it can't be read.
+// TestUpdatesAndTheirEntry: the updater's entry gets a new time if the update changes something, and is replaced if it
+// can't be decoded.
 func TestUpdatesAndTheirEntry(t *testing.T) {
 	type m = map[string]any
 	const early = "2020-01-02T03:04:05Z"

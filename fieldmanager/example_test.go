@@ -29,8 +29,7 @@ func manifest(text string) *unstructured.Unstructured {
 	return u
 }
 
-// Two managers apply to one ConfigMap. The second may add fields, but not change
-// one of the first's.
+// Two managers apply to one ConfigMap. The second may add fields, but may not change a field of the first.
 func Example() {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
@@ -78,7 +77,7 @@ data: {color: blue, size: large}
 	// bob {"f:data":{"f:color":{},"f:size":{}}}
 }
 
-// A server tracks every write that is no apply. The manager owns what it changed.
+// A server tracks every write that is not an apply. The manager owns the fields that it changed.
 func ExampleFieldManager_Update() {
 	m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
 		fieldmanager.Options{})
@@ -90,7 +89,7 @@ func ExampleFieldManager_Update() {
 	if err != nil {
 		panic(err)
 	}
-	edited := manifest(settings + "data: {color: blue, size: large}") // without managed fields: live's count
+	edited := manifest(settings + "data: {color: blue, size: large}") // starts from live's managed fields
 	result, err := m.Update(context.Background(), live, edited, fieldmanager.UpdateOptions{Manager: "editor"})
 	if err != nil {
 		panic(err)

@@ -11,13 +11,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). For the set of an
-// entry, that is what its manager applied last and still owns. The intent has the name and namespace of the object, and
-// the key fields of every item that it has a part of. Paths that obj does not have are left out, and a container that
-// is owned without its content is empty.
+// Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). If set is the field
+// set of an Apply entry, the intent is what its manager last applied and still owns. The intent has the object's name
+// and namespace, and the key fields of every item of which it has a part. Paths that do not exist in obj are omitted. A
+// container that is owned without its content is empty.
 //
-// obj is converted to the version of the FieldManager, at which set must be. The
-// result shares memory with obj. The error is an [ObjectError].
+// obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
+// The error is an [ObjectError].
 func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fieldpath.Set) (
 	*unstructured.Unstructured, error) {
 	o, err := m.validObject(ctx, obj, LiveObject)
@@ -40,8 +40,9 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// FieldSet returns what a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without what the write resets
-// and what nobody owns. obj is converted to the version of the FieldManager. The error is an [ObjectError].
+// FieldSet returns the fields that a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without reset fields
+// and without fields that are never owned. obj is converted to the version of the FieldManager. The error is an
+// [ObjectError].
 func (m *FieldManager) FieldSet(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
 	o, err := m.validObject(ctx, obj, AppliedObject)
 	if err != nil {

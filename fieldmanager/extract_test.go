@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// port80 is the path of an item, and of what is in it.
+// port80 returns the path of an item, or of a field in it.
 func port80(below ...string) fieldpath.Path {
 	key := fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
 	return append(append(fieldpath.NewPath("spec", "ports"), key), fieldpath.NewPath(below...)...)
@@ -27,7 +27,7 @@ func requireYAML(t *testing.T, want string, got *unstructured.Unstructured, why 
 	require.YAMLEq(t, want, string(text), why)
 }
 
-// TestExtract shows what an entry becomes as an intent (spec rule 7.1).
+// TestExtract shows the intents that are extracted for entries (spec rule 7.1).
 func TestExtract(t *testing.T) {
 	const obj = `
 metadata: {name: x, namespace: ns, uid: u, labels: {a: b, c: d}, annotations: {k: v}}
@@ -69,7 +69,7 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 	}
 }
 
-// TestExtractAtomicMetadata: an intent has the name of an object although its type has metadata as a whole.
+// TestExtractAtomicMetadata: an intent has the name of the object even if metadata is atomic in the type.
 func TestExtractAtomicMetadata(t *testing.T) {
 	fields := map[string]*typed.Type{"metadata": typed.UntypedAtomic(), "kind": typed.Deduced()}
 	whole := writetest.OneType{Of: writetest.StructOf(fields)}
@@ -107,8 +107,8 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-// TestExtractErrors shows who is at fault for what can't be read, converted, or does
-// not fit.
+// TestExtractErrors shows which object is at fault for objects that can't be read or converted, or that do not fit
+// their type.
 func TestExtractErrors(t *testing.T) {
 	m := newManager(t, "v1")
 	set := fieldpath.NewSet(fieldpath.NewPath("spec", "text"))

@@ -22,32 +22,32 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Types returns the types of kinds. *openapi.Registry is one. Implementations must be safe for concurrent use, and
-// return the same *typed.Type for a kind as long as its schema does not change.
+// Types returns the types of kinds. *openapi.Registry implements it. Implementations must be safe for concurrent use,
+// and must return the same *typed.Type for a kind until its schema changes.
 type Types interface {
-	// Type returns the type of a kind at a version. An error for which runtime.IsNotRegisteredError is true says that
-	// there is no such kind or version. After any other error, entries of that version are kept as they are.
+	// Type returns the type of a kind at a version. It returns an error for which runtime.IsNotRegisteredError is true
+	// if the kind or version does not exist. After any other error, entries of that version are kept unchanged.
 	Type(kind schema.GroupVersionKind) (*typed.Type, error)
 }
 
 // Converter converts objects between the versions of their kind.
 type Converter interface {
-	// Convert returns obj at a version, as a new object or obj itself. It must not change obj: that is an object of the
-	// write as it was given, or, to compare entries of other versions, an *unstructured.Unstructured without managed
-	// fields that shares memory with those, whatever Go type they have. ctx is the write's. An error for which
-	// runtime.IsNotRegisteredError is true says that there is no such version. Any other is temporary.
+	// Convert returns obj at a version, as a new object or obj itself. It must not change obj. obj is an object that
+	// was passed to the write. If entries of other versions are compared, obj is an *unstructured.Unstructured without
+	// managed fields that shares memory with such an object, whatever the Go type of that object. ctx is the ctx of the
+	// write. An error for which runtime.IsNotRegisteredError is true means that the version does not exist; any other
+	// error is temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
 // Warning is a problem that did not stop a write. The host may want to log it, count it, or pass it on to the client.
 type Warning struct {
-	// Manager is whose entry or intent it is about.
+	// Manager is the key of the entry or intent that the warning is about.
 	Manager managedfields.Key
 	// Version is the API version of the entry or intent.
 	Version string
-	// Err says what it is: [ErrVersionGone], a *managedfields.Error or the
-	// converter's error, when an entry could not be compared; a *typed.Error for
-	// an undeclared field that was left out of an intent.
+	// Err is the problem. For an entry that could not be compared, it is [ErrVersionGone], a *managedfields.Error, or
+	// the converter's error. For an undeclared field that was removed from an intent, it is a *typed.Error.
 	Err error
 }
 
@@ -59,71 +59,74 @@ func (w Warning) String() string {
 	return fmt.Sprintf("managed fields of %q at %s can't be compared: %v", w.Manager.Manager, w.Version, w.Err)
 }
 
-// ErrVersionGone says that an entry is of a version that no longer exists.
+// ErrVersionGone means that the version of an entry no longer exists.
 var ErrVersionGone = errors.New("the version does not exist")
 
-// defaultCap is the number of Update entries that an object keeps (spec rule 2.5).
+// defaultCap is the default maximum number of Update entries of an object (spec rule 2.5).
 const defaultCap = 10
 
-// Options configure a FieldManager. The zero value is for a host whose objects all have one version, and whose
-// intents declare every field.
+// Options configure a FieldManager. The zero value is for a host whose kinds have one version each, and whose intents
+// contain only declared fields.
 type Options struct {
-	// Converter converts objects between versions. Without it, every object must be of the FieldManager's own version,
-	// and entries of other versions are kept without being compared.
+	// Converter converts objects between versions. Without a Converter, every object must have the FieldManager's own
+	// version, and entries of other versions are kept without being compared.
 	Converter Converter
-	// Defaulter is called by Apply, not by Update, with the merged object before it is returned. It may change the object,
-	// which is a copy of its own.
+	// Defaulter is called by Apply, but not by Update, with the merged object before it is returned. The object is a
+	// copy, so Defaulter may change it.
 	Defaulter func(runtime.Object)
-	// Subresource is the subresource that is written; the entries have its name. It is empty for the main resource.
+	// Subresource is the subresource that is written, and is the subresource of entries. It is empty for the main
+	// resource.
 	Subresource string
-	// ResetFields are, by version (group/version), the fields that a write resets to live, so that its manager never owns
-	// them (spec rule 2.9).
+	// ResetFields has, for each version (group/version), the fields that a write resets to live's values. The manager
+	// of the write never owns them (spec rule 2.9).
 	ResetFields map[string]fieldpath.Filter
-	// FieldValidation says what becomes of fields of an intent that its type does not declare, as the query parameter
-	// of a request does. Those of live objects and updates never stop a write (spec rule 1.3).
+	// FieldValidation says how undeclared fields of an intent are handled, like the query parameter of a request.
+	// Undeclared fields of live objects and updates never stop a write (spec rule 1.3).
 	//
-	//	metav1.FieldValidationStrict  an error, with the path of each; so is the empty string
-	//	metav1.FieldValidationWarn    they are left out of the intent, and each is a [Warning]
-	//	metav1.FieldValidationIgnore  they are left out of the intent
+	//	metav1.FieldValidationStrict  an error with the path of each; the empty string means the same
+	//	metav1.FieldValidationWarn    they are removed from the intent, with a [Warning] for each
+	//	metav1.FieldValidationIgnore  they are removed from the intent
 	FieldValidation string
-	// Empty is what an object is before it is created; nil for one with an apiVersion and a kind. Its fields are not owned
-	// by the creator of the object: for a server with Go structs, it is the zero value of a struct. It is not changed.
+	// Empty is the object before it is created; nil means an object that has only an apiVersion and a kind. The creator
+	// of the object does not own the fields of Empty: for a server with Go structs, Empty is the zero value of the
+	// struct. Empty is not changed.
 	Empty runtime.Object
-	// Semantics say which values are equal: nil is Compatible, as upstream has it; typed.Canonical makes values equal
-	// that mean the same, so that managers who mean the same neither conflict nor write (spec rule 11.1).
+	// Semantics decide which values are equal: nil means compatible semantics, as in upstream. With typed.Canonical,
+	// values with the same meaning are equal, so that managers whose values have the same meaning neither conflict nor
+	// write (spec rule 11.1).
 	Semantics *typed.Semantics
-	// Cap is how many Update entries an object keeps; 0 for 10.
+	// Cap is the maximum number of Update entries of an object; 0 means 10.
 	Cap int
-	// Clock returns the time of a write; nil for time.Now.
+	// Clock returns the time of a write; nil means time.Now.
 	Clock func() time.Time
-	// Warnings is called for entries that were kept because they could not be compared, and for fields that
-	// FieldValidation left out. It must be safe for concurrent use.
+	// Warnings is called for entries that are kept because they can't be compared, and for fields that are removed from
+	// an intent because of FieldValidation. It must be safe for concurrent use.
 	Warnings func(Warning)
-	// Errors is called by UpdateNoErrors for an object that is stored with the managed fields of live because of an
-	// error. It must be safe for concurrent use.
+	// Errors is called by UpdateNoErrors if an error makes it return an object with live's managed fields. It must be
+	// safe for concurrent use.
 	Errors func(obj runtime.Object, err error)
 }
 
-// FieldManager applies and tracks writes to the objects of one kind, at one
-// version, through one subresource. It is safe for concurrent use.
+// FieldManager applies and tracks writes to objects of one kind, at one version, through one subresource. It is safe
+// for concurrent use.
 type FieldManager struct {
 	kind    schema.GroupVersionKind
 	version string // kind's group/version
 	typ     *typed.Type
 	types   Types
 	options Options
-	// asUpstream is for hosts of upstream's package: names of managers are not checked, and errors have upstream's texts.
+	// asUpstream is for hosts of upstream's package: manager names are not checked, and errors have upstream's texts.
 	asUpstream bool
-	before     runtime.Object // what an object is before it is created
-	empty      map[string]any // the tree of before if that is a Go struct of the version, only to compare with
+	before     runtime.Object // the object before it is created
+	empty      map[string]any // the tree of before if before is a Go struct of the version; only for comparisons
 }
 
 func init() {
 	hooks.BeAsUpstream = func(m any) { m.(*FieldManager).asUpstream = true }
 }
 
-// New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and for
-// options that make no sense, such as a nil pointer in place of a Converter.
+// New returns a FieldManager for requests with a kind at a version. It fails if types does not know the kind, and for
+// invalid options, such as a nil pointer as Converter.
 func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
 	options.FieldValidation = cmp.Or(options.FieldValidation, metav1.FieldValidationStrict)
 	options.Cap = cmp.Or(options.Cap, defaultCap)
@@ -159,23 +162,23 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	return m, nil
 }
 
-// Kind returns the kind and version that the FieldManager is for.
+// Kind returns the kind and version of the FieldManager.
 func (m *FieldManager) Kind() schema.GroupVersionKind { return m.kind }
 
-// Options returns the options of the FieldManager, with their defaults.
+// Options returns the options of the FieldManager, including defaults.
 func (m *FieldManager) Options() Options { return m.options }
 
-// refusesUnknown reports whether an undeclared field of an intent is an error.
+// refusesUnknown reports whether undeclared fields of an intent are an error.
 func (m *FieldManager) refusesUnknown() bool {
 	return m.options.FieldValidation == metav1.FieldValidationStrict
 }
 
-// timestamp returns the time of a write as entries have it, in whole seconds.
+// timestamp returns the time of a write for an entry, in whole seconds.
 func (m *FieldManager) timestamp() *metav1.Time {
 	return &metav1.Time{Time: m.options.Clock().UTC().Truncate(time.Second)}
 }
 
-// checkManager returns an error for the name of a manager that no server accepts (spec rule 2.2).
+// checkManager returns an error if servers reject the name of a manager (spec rule 2.2).
 func (m *FieldManager) checkManager(name string) error {
 	if err := managedfields.ValidateManager(name); err != nil && !m.asUpstream {
 		return apierrors.NewBadRequest(err.Error())
@@ -189,8 +192,8 @@ func (m *FieldManager) warning(e *managedfields.Entry, err error) {
 	}
 }
 
-// NoneConverter converts by setting the apiVersion and nothing else: the
-// strategy None of CustomResourceDefinitions. It shares the rest of the object.
+// NoneConverter converts by setting only the apiVersion, like the conversion strategy None of
+// CustomResourceDefinitions. The result shares everything else with the object.
 type NoneConverter struct{}
 
 var _ Converter = NoneConverter{}

@@ -45,7 +45,7 @@ func (u unsureTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 	return u.Registry.Type(kind)
 }
 
-// TestTypesThatFail: an entry of a version whose type is not known now is kept, and the host hears why.
+// TestTypesThatFail: an entry is kept if the type of its version is temporarily unknown, and the host gets a warning.
 func TestTypesThatFail(t *testing.T) {
 	atV2, err := writetest.Apply(newManager(t, "v2"), nil, object(t, "v2", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
@@ -65,15 +65,15 @@ func TestTypesThatFail(t *testing.T) {
 	require.ErrorIs(t, err, errSchema)
 }
 
-// TestBadIntents checks what is refused (spec rules 1.1, 1.2 and 1.3) and how a server
-// can tell.
+// TestBadIntents shows which intents are rejected (spec rules 1.1, 1.2 and 1.3), and by which errors a server can tell
+// them apart.
 func TestBadIntents(t *testing.T) {
 	m := newManager(t, "v1")
 	rows := []struct {
 		name, why string
 		intent    runtime.Object
 		want      string
-		bad       bool // a bad request
+		bad       bool // expects a bad request
 		details   []string
 	}{
 		{"nothing", "there is nothing to apply", nil, "no object to apply", true, nil},
@@ -141,14 +141,14 @@ func TestConflictsAreSorted(t *testing.T) {
 		require.Equal(t, "example.dev/v1", c.APIVersion)
 		lines = append(lines, c.Owner.Manager+" "+c.Path.String())
 	}
-	// A path that ends comes before those below it (spec rule 5.1).
+	// A path comes before the paths below it (spec rule 5.1).
 	require.Equal(t, []string{"adam .spec.count", "zoe .spec.text", "zoe .spec.labels.a", "zoe .spec.labels.b"}, lines)
 	require.Equal(t, int64(1), got[0].Live)
 	require.Equal(t, int64(2), got[0].Applied)
 	require.Equal(t, "m", got[3].Applied)
 }
 
-// TestConflictsAreSortedByOwner: zoe applied long before adam, so that her entry is before his.
+// TestConflictsAreSortedByOwner: zoe applied long before adam, so her entry precedes his.
 func TestConflictsAreSortedByOwner(t *testing.T) {
 	early := func(o *fieldmanager.Options) { o.Clock = func() time.Time { return start.Add(-time.Hour) } }
 	live, err := writetest.Apply(newManager(t, "v1", early), nil, object(t, "v1", "spec: {text: z}"), "zoe", false)
@@ -172,8 +172,8 @@ func (failing) Convert(context.Context, runtime.Object, schema.GroupVersion) (ru
 	return nil, errWebhook
 }
 
-// TestConverterThatFails shows difference 2: a converter that fails costs no
-// entry and blocks no write, and the host hears of it (spec rules 6.3, 10.1).
+// TestConverterThatFails shows difference 2: if a converter fails, no entry is lost and no write is blocked, and the
+// host gets a warning (spec rules 6.3, 10.1).
 func TestConverterThatFails(t *testing.T) {
 	live, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
 	require.ErrorIs(t, warnings[0].Err, errWebhook)
 	require.Contains(t, warnings[0].String(), "can't be compared")
 
-	// What alice drops stays in the object: removal needs her last version.
+	// Fields that alice drops remain in the object: their removal needs her last version.
 	warnings = nil
 	got, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
@@ -223,8 +223,8 @@ ctl Update example.dev/v1 {"f:spec":{"f:set":{"v:\"b\"":{}}}}
 `, owners(t, got))
 }
 
-// TestWhatCannotBeDecodedIsKept shows difference 5: a malformed entry stays as it
-// is, whether a write touches it or not, and blocks nothing.
+// TestWhatCannotBeDecodedIsKept shows difference 5: a malformed entry is kept unchanged, whether or not a write
+// concerns it, and blocks nothing.
 func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v1", warningsTo(&warnings))
@@ -276,7 +276,7 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	)
 }
 
-// TestMalformedHeaders shows what becomes of lists whose managers can't even be read.
+// TestMalformedHeaders shows how lists are handled in which not even the managers can be read.
 func TestMalformedHeaders(t *testing.T) {
 	m := newManager(t, "v1")
 	broken := []any{

@@ -20,8 +20,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// fuzzManagers are of a type with every topology, of one that is built in, and of
-// one without a schema.
+// fuzzManagers return FieldManagers for a type with every topology, for a built-in type, and for a type without a
+// schema.
 func fuzzManagers(f *testing.F) []*fieldmanager.FieldManager {
 	var out []*fieldmanager.FieldManager
 	for _, c := range []struct {
@@ -44,9 +44,8 @@ func fuzzManagers(f *testing.F) []*fieldmanager.FieldManager {
 	return out
 }
 
-// FuzzTrees writes objects that may hold anything anywhere. Nothing panics, and
-// nothing that is given is changed; managed fields that come out can be read, and
-// the same apply once more does nothing (spec rules 1.6 and 2.3).
+// FuzzTrees writes objects that may contain any values anywhere. Nothing panics, arguments do not change, all resulting
+// managed fields can be decoded, and the same apply once more changes nothing (spec rules 1.6 and 2.3).
 func FuzzTrees(f *testing.F) {
 	const (
 		head = `{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"name":"x","uid":"u"`
@@ -111,8 +110,7 @@ func FuzzTrees(f *testing.F) {
 	})
 }
 
-// readable requires that each of an object's entries can be decoded, or is one
-// that came in as it is.
+// readable requires that each entry of an object can be decoded, or is an unchanged entry of the input.
 func readable(t *testing.T, obj runtime.Object) {
 	t.Helper()
 	metadata, _ := contents(obj)["metadata"].(map[string]any)

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// aside is a widget whose metadata is behind a pointer, which a copy shares.
+// aside is a widget with a pointer to its metadata, so that a shallow copy shares the metadata.
 type aside struct {
 	metav1.TypeMeta    `json:",inline"`
 	*metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -43,8 +43,8 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	want := "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"
 	require.Equal(t, want, owners(t, out))
 
-	// An empty list of managed fields, which a tree of a Go struct would leave out,
-	// drops them all (spec rule 2.6), whatever is read in place.
+	// An empty list of managed fields drops all entries (spec rule 2.6), whatever is read in place. A tree of a Go
+	// struct would omit the empty list.
 	cleared := now.DeepCopyObject().(*widget)
 	cleared.ManagedFields = []metav1.ManagedFieldsEntry{}
 	for _, before := range []runtime.Object{live, asTree(t, live)} {
@@ -114,7 +114,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 
 func inf() float64 { x := 0.0; return 1 / x }
 
-// TestEmptyObject shows what the creator of an object does not own: the fields that it has before it is created.
+// TestEmptyObject: the creator of an object does not own the fields that the object has before it is created.
 func TestEmptyObject(t *testing.T) {
 	empty := newWidget(widgetSpec{Text: "zero"})
 	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = empty })
@@ -141,7 +141,7 @@ func TestEmptyObject(t *testing.T) {
 
 	later := newWidget(widgetSpec{})
 	later.APIVersion = "example.dev/v2"
-	broken := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = later }) // and no converter
+	broken := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = later }) // and there is no converter
 	_, err = writetest.Apply(broken, nil, newWidget(widgetSpec{}), "alice", false)
 	require.Error(t, err)
 	live := newWidget(widgetSpec{Text: "a"})
@@ -151,7 +151,7 @@ func TestEmptyObject(t *testing.T) {
 	require.ErrorContains(t, err, "live object: ")
 }
 
-// unreadable is a Go struct with a field that has no JSON.
+// unreadable is a Go struct with a field that can't be written as JSON.
 type unreadable struct {
 	widget `json:",inline"`
 	Signal chan int `json:"signal"`
@@ -161,7 +161,7 @@ func (u *unreadable) DeepCopyObject() runtime.Object {
 	return &unreadable{widget: *u.widget.DeepCopyObject().(*widget)}
 }
 
-// TestUnreadableStructs: a Go type that is no JSON is at fault wherever it stands.
+// TestUnreadableStructs: an object whose Go type can't be written as JSON is at fault in each role.
 func TestUnreadableStructs(t *testing.T) {
 	m := widgetManager(t, "v1")
 	bad, good := &unreadable{widget: *newWidget(widgetSpec{})}, newWidget(widgetSpec{Text: "a"})
@@ -187,8 +187,8 @@ func TestUnreadableStructs(t *testing.T) {
 	require.ErrorContains(t, err, "chan int")
 }
 
-// TestEntriesOfGoStructs shows which bytes of entries stay, and which are written again: live's stay, whatever they
-// look like, a client's do not.
+// TestEntriesOfGoStructs shows which entries keep their bytes and which are encoded again: live's keep their bytes,
+// even in non-canonical form; a client's do not.
 func TestEntriesOfGoStructs(t *testing.T) {
 	const odd, plain = ` { "f:spec" : {"f:text":{} } }`, `{"f:spec":{"f:text":{}}}`
 	entry := func(fields string) []metav1.ManagedFieldsEntry {
@@ -244,8 +244,7 @@ func TestEntriesOfGoStructs(t *testing.T) {
 	}
 }
 
-// TestGoStructsOfOtherVersions: what is converted is whole, also where it could be
-// compared in place.
+// TestGoStructsOfOtherVersions: a converter gets and returns complete objects, even if they could be compared in place.
 func TestGoStructsOfOtherVersions(t *testing.T) {
 	whole := func(o *fieldmanager.Options) {
 		o.Converter = convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
@@ -290,7 +289,7 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 	require.Equal(t, owners(t, live), owners(t, out), "what v2 calls b is a at v1, so that nothing changes")
 }
 
-// TestStructsThatAreNoObjects: what has no metadata of an object, or no JSON, is refused.
+// TestStructsThatAreNoObjects: a struct without object metadata, or that can't be written as JSON, is rejected.
 func TestStructsThatAreNoObjects(t *testing.T) {
 	fm := anyManager(t, "v1")
 	status := &metav1.Status{Message: "m"}

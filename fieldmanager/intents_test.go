@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestIntentsThatSayLittle has nearly empty intents.
+// TestIntentsThatSayLittle has almost empty intents.
 func TestIntentsThatSayLittle(t *testing.T) {
 	m := newManager(t, "v1")
 	got, err := writetest.Apply(
@@ -54,7 +54,7 @@ func TestIntentsThatSayLittle(t *testing.T) {
 	require.Equal(t, map[string]any{"text": "a"}, contents(got)["spec"])
 }
 
-// TestAppliesThatChangeNothing: what is equal stays as live has it, and is not defaulted again.
+// TestAppliesThatChangeNothing: if intent and live are equal, the result keeps live's form, and is not defaulted again.
 func TestAppliesThatChangeNothing(t *testing.T) {
 	defaulted := 0
 	m, err := fieldmanager.New(thingKind, anyType{}, fieldmanager.Options{
@@ -75,8 +75,8 @@ func TestAppliesThatChangeNothing(t *testing.T) {
 	require.Equal(t, 1, defaulted)
 }
 
-// TestIntentIsCheckedFirst: where live and the intent are both at fault, the error is of the intent (spec rule 1.3),
-// which its author can change.
+// TestIntentIsCheckedFirst: if live and the intent are both invalid, the error is about the intent (spec rule 1.3),
+// which its author can correct.
 func TestIntentIsCheckedFirst(t *testing.T) {
 	m := newManager(t, "v1")
 	live := object(t, "v1", "spec: {text: a}")
@@ -90,7 +90,7 @@ func TestIntentIsCheckedFirst(t *testing.T) {
 	}
 }
 
-// TestNoWarningsOfARefusedIntent: unknown fields are warned of only if the intent is valid but for them.
+// TestNoWarningsOfARefusedIntent: unknown fields cause warnings only if the intent is otherwise valid.
 func TestNoWarningsOfARefusedIntent(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationWarn },
@@ -103,8 +103,8 @@ func TestNoWarningsOfARefusedIntent(t *testing.T) {
 	require.Len(t, warnings, 1)
 }
 
-// TestEmptyIntentDropsEntry: a manager whose intent says nothing owns nothing, and has no entry, whatever its entry
-// was before (spec rule 2.10).
+// TestEmptyIntentDropsEntry: a manager with an empty intent owns nothing and has no entry, whatever its entry was
+// before (spec rule 2.10).
 func TestEmptyIntentDropsEntry(t *testing.T) {
 	type m = map[string]any
 	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
@@ -129,8 +129,8 @@ func TestEmptyIntentDropsEntry(t *testing.T) {
 	}
 }
 
-// TestStructWithoutEntries: what a Go struct holds when it is first applied to is before-first-apply's (spec rule 1.5),
-// but for an object that is only about to be created.
+// TestStructWithoutEntries: before-first-apply owns the fields that a Go struct has before the first apply (spec rule
+// 1.5), unless the object is about to be created.
 func TestStructWithoutEntries(t *testing.T) {
 	empty := &widget{}
 	empty.SetGroupVersionKind(widgetKind)
@@ -152,8 +152,8 @@ func TestStructWithoutEntries(t *testing.T) {
 	}
 }
 
-// TestOwnEntryOfOtherVersionCannotBeDecoded: nothing is removed because of it, and the host is told once
-// (spec rule 10.1).
+// TestOwnEntryOfOtherVersionCannotBeDecoded: such an entry causes no removal, and one warning for the host (spec rule
+// 10.1).
 func TestOwnEntryOfOtherVersionCannotBeDecoded(t *testing.T) {
 	type m = map[string]any
 	told := 0
@@ -166,8 +166,8 @@ func TestOwnEntryOfOtherVersionCannotBeDecoded(t *testing.T) {
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}`+"\n", owners(t, got))
 }
 
-// TestDropsAllOfMetadata: an intent that drops all labels still has a name (spec rules 2.7 and 6.2), whatever else live
-// has in its metadata.
+// TestDropsAllOfMetadata: an object still has its name after an intent dropped all labels (spec rules 2.7 and 6.2),
+// whatever other metadata it has.
 func TestDropsAllOfMetadata(t *testing.T) {
 	type m = map[string]any
 	for name, fields := range map[string]m{
@@ -181,7 +181,7 @@ func TestDropsAllOfMetadata(t *testing.T) {
 		metadata := live.Object["metadata"].(m)
 		metadata["labels"] = m{"a": "x"}
 		metadata["managedFields"] = []any{fieldsEntry("alice", "Apply", "v1", fields)}
-		for _, filter := range []bool{false, true} { // two ways to prune
+		for _, filter := range []bool{false, true} { // the two implementations of pruning
 			entries := []any{fieldsEntry("alice", "Apply", "v1", fields)}
 			if filter {
 				entries = append(entries, fieldsEntry("bob", "Apply", "v2", m{"f:spec": m{"f:count": m{}}}))
@@ -191,7 +191,7 @@ func TestDropsAllOfMetadata(t *testing.T) {
 			require.NoError(t, err, name)
 			delete(contents(got)["metadata"].(m), "managedFields")
 			want := object(t, "v1", "spec: {text: a}").Object
-			if name == "metadata alone" { // the labels in it were not owned
+			if name == "metadata alone" { // the labels themselves were not owned
 				want["metadata"].(m)["labels"] = m{"a": "x"}
 			}
 			require.Equal(t, want, contents(got), name)
@@ -199,8 +199,8 @@ func TestDropsAllOfMetadata(t *testing.T) {
 	}
 }
 
-// TestUpdateRemovesOwn: a manager that removes its own field by an update, and changes nothing else, does not own it
-// any more (spec rule 5.5). Its entry keeps its time, as with nothing to own there is nothing to date.
+// TestUpdateRemovesOwn: a manager that removes its own field in an update, and changes nothing else, no longer owns the
+// field (spec rule 5.5). Its entry keeps its time, because the update gives it no fields.
 func TestUpdateRemovesOwn(t *testing.T) {
 	now := start
 	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Clock = func() time.Time { return now } })

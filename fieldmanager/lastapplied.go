@@ -14,15 +14,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// LastAppliedAnnotation is where client-side apply keeps the intent that it
-// applied last, as JSON.
+// LastAppliedAnnotation is the annotation in which client-side apply stores its last applied intent, as JSON.
 const LastAppliedAnnotation = lastapplied.Annotation
 
-// kubectl is the manager that is treated as the successor of client-side apply.
+// kubectl is the manager that continues client-side apply.
 const kubectl = "kubectl"
 
-// annotationsOf returns the annotations of an object as a Go struct would have them: a null is an empty text, and
-// values that do not fit are no annotations.
+// annotationsOf returns the annotations of an object as a Go struct would have them: a null becomes an empty string,
+// and values that are not strings are ignored.
 func annotationsOf(tree map[string]any) map[string]string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -37,11 +36,11 @@ func annotationsOf(tree map[string]any) map[string]string {
 	return out
 }
 
-// lastApplied returns the intent that client-side apply left in an object, or "" for none.
+// lastApplied returns the intent that client-side apply stored in an object; "" if there is none.
 func lastApplied(tree map[string]any) string { return annotationsOf(tree)[LastAppliedAnnotation] }
 
-// clientSideApplied returns the fields of live that client-side apply set and nobody changed since; none if the
-// annotation can't be compared with live (spec rule 9.1).
+// clientSideApplied returns the fields of live that still have the values set by client-side apply. The set is empty if
+// the annotation can't be compared with live (spec rule 9.1).
 func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	text := lastApplied(live.tree)
 	if text == "" {
@@ -54,7 +53,7 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	if kind, _ := tree["kind"].(string); kind == "" || tree["apiVersion"] != any(m.version) {
 		return nil
 	}
-	// With duplicates in live it is unclear which item the annotation means.
+	// If live has duplicates, it is unclear which item the annotation is about.
 	if m.typ.Validate(tree, typed.Rules{}) != nil || m.typ.Validate(live.tree, typed.Rules{AllowUnknown: true}) != nil {
 		return nil
 	}
@@ -62,9 +61,9 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 	return m.typ.FieldSet(tree).Difference(c.Modified).Difference(c.Added).Difference(c.Removed)
 }
 
-// keepLastApplied brings the annotation of client-side apply up to date in a tree that has it, and returns tree itself
-// if that changes nothing. It removes the annotation if it would be too large (spec rule 9.2). As upstream, it makes an
-// empty text of a null beside the annotation.
+// keepLastApplied updates the annotation of client-side apply in a tree that has it. It returns tree itself if the
+// annotation does not change. It removes the annotation if it would be too large (spec rule 9.2). Like upstream, it
+// replaces a null among the other annotations by an empty string.
 func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error) {
 	annotations := annotationsOf(tree)
 	if annotations[LastAppliedAnnotation] == "" {
@@ -86,7 +85,7 @@ func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error
 	return out.Object, nil
 }
 
-// encodeIntent returns the intent as the annotation holds it.
+// encodeIntent returns the intent in the form of the annotation.
 func (w *applyWrite) encodeIntent() (string, error) {
 	var intent runtime.Object = &unstructured.Unstructured{Object: trees.Copy(w.intent.tree).(map[string]any)}
 	if !isUnstructured(w.applied) {

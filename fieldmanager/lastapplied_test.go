@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// TestLastApplied shows which conflicts kubectl is excused by what client-side
-// apply left in live (spec rule 9.1).
+// TestLastApplied shows for which conflicts kubectl is excused because of the annotation of client-side apply (spec
+// rule 9.1).
 func TestLastApplied(t *testing.T) {
 	const header = `{"apiVersion":"example.dev/v1","kind":"Thing",`
 	for _, row := range []struct {
@@ -69,14 +69,13 @@ func TestLastApplied(t *testing.T) {
 // (spec rule 9.2).
 func TestKeepLastApplied(t *testing.T) {
 	const name = fieldmanager.LastAppliedAnnotation
-	// A server counts keys and values; what is beside the annotation and the
-	// intent that it will hold fills the rest.
+	// A server limits the total size of keys and values. The other annotations fill what this intent leaves.
 	const intent = `{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"name":"x"},"spec":{"text":"b"}}` + "\n"
 	room := 256*1024 - len(name) - len(intent) - len("pad")
 	for _, row := range []struct {
 		name, why   string
 		annotations map[string]any
-		want        any // nil when it is dropped
+		want        any // nil if the annotation is removed
 	}{
 		{"brought up", "", map[string]any{name: "{}"}, intent},
 		{"just fits", "", map[string]any{name: "{}", "pad": strings.Repeat("x", room)}, intent},
@@ -111,8 +110,8 @@ func TestKeepLastApplied(t *testing.T) {
 	}
 }
 
-// TestLastAppliedIntent shows what the annotation has of the annotations of an intent, and that an apply that makes an
-// empty text of a null is no no-op.
+// TestLastAppliedIntent shows how the annotation represents the annotations of an intent, and that an apply that
+// replaces a null by an empty string is not a no-op.
 func TestLastAppliedIntent(t *testing.T) {
 	const name = fieldmanager.LastAppliedAnnotation
 	m := newManager(t, "v1")

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// entriesOf returns n entries of as many managers, at versions that version makes.
+// entriesOf returns n entries of n managers, with the versions that version returns.
 func entriesOf(n int, version func(i int) string) (out []any) {
 	for i := range n {
 		out = append(out, map[string]any{
@@ -28,8 +28,8 @@ func entriesOf(n int, version func(i int) string) (out []any) {
 	return out
 }
 
-// TestTooManyEntries shows that entries beyond the limit (spec rules 12.4 and 12.8)
-// refuse an apply and survive an update.
+// TestTooManyEntries shows that an apply to an object with more entries than the limit (spec rules 12.4 and 12.8) is
+// rejected, and that an update keeps the entries.
 func TestTooManyEntries(t *testing.T) {
 	var told []fieldmanager.Warning
 	m, err := fieldmanager.New(
@@ -56,14 +56,14 @@ func TestTooManyEntries(t *testing.T) {
 	require.Len(t, told, 1)
 }
 
-// TestTooManyVersions shows that entries of more versions than a write compares
-// stay as they are (spec rule 12.5). That of the write is not among them.
+// TestTooManyVersions shows that entries of more versions than a write compares are kept unchanged (spec rule 12.5).
+// The version of the write itself is always compared.
 func TestTooManyVersions(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		entries   int
 		version   func(i int) string
-		kept      int // of the entries; each compared entry loses its field
+		kept      int // number of kept entries; each compared entry loses its field
 	}{
 		{"many more", "", 150, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+2) }, 50},
 		{"as many as may be, and the write's", "", 101, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+1) }, 0},
@@ -95,10 +95,10 @@ func TestTooManyVersions(t *testing.T) {
 	}
 }
 
-// TestTooManyConflicts shows the bound on the elements of the paths of all conflicts
-// (spec rule 12.7), and that those which are not listed excuse nobody.
+// TestTooManyConflicts shows the limit on the total length of the paths of all conflicts (spec rule 12.7), and that
+// kubectl is not excused from conflicts that are not listed.
 func TestTooManyConflicts(t *testing.T) {
-	const length, most = 512, 1 << 20 / 512 // of a path, and how many paths of it are listed
+	const length, most = 512, 1 << 20 / 512 // path length, and the number of such paths that are listed
 	nested := func(fields int, v string) *unstructured.Unstructured {
 		leaves := map[string]any{}
 		for i := range fields {
@@ -133,7 +133,7 @@ func TestTooManyConflicts(t *testing.T) {
 	}
 }
 
-// TestTooLargeObjects shows who is at fault for an object beyond a limit.
+// TestTooLargeObjects shows which object is at fault if an object exceeds a limit.
 func TestTooLargeObjects(t *testing.T) {
 	m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.Options{})
 	require.NoError(t, err)
@@ -151,14 +151,13 @@ func TestTooLargeObjects(t *testing.T) {
 	}
 }
 
-// TestUpdatesBeyondWhatIsCompared: an update that takes more than one walk can
-// compare is looked at more closely; what is beyond all limits is refused.
+// TestUpdatesBeyondWhatIsCompared: an update that needs too many steps for one comparison is validated separately; an
+// update that exceeds a limit is rejected.
 func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
 	m, err := fieldmanager.New(widgetKind, objectType(keyed), fieldmanager.Options{})
 	require.NoError(t, err)
-	// Lists in the same order but for the ends are walked twice, which is more than
-	// the values that there may be.
+	// Lists that have the same order except at their ends are walked twice, which exceeds the maximum number of values.
 	large := func(ends ...any) *unstructured.Unstructured {
 		spec := make([]any, 33, 35)
 		for i := range spec {

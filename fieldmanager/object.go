@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// object is a tree at a version, with the type of its kind there. The tree of an unstructured object may have managed
-// fields, which [object.stripped] leaves out.
+// object is the tree of an object at a version, with the type of its kind at that version. The tree of an unstructured
+// object may have managed fields, which [object.stripped] removes.
 type object struct {
 	tree    map[string]any
 	version string
@@ -30,7 +30,7 @@ func isUnstructured(obj runtime.Object) bool {
 	return ok
 }
 
-// checkMetadata refuses metadata that could not hold managed fields.
+// checkMetadata rejects metadata that can't have managed fields.
 func checkMetadata(tree map[string]any) error {
 	switch v := tree["metadata"].(type) {
 	case nil, map[string]any:
@@ -46,20 +46,20 @@ func (o object) withinLimits() error {
 	return o.validate()
 }
 
-// withinLimits refuses what is no JSON, or beyond the limits on a value.
+// withinLimits rejects a tree that is not JSON or exceeds the limits on a value.
 func withinLimits(tree map[string]any) error {
 	return typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// hasMetadata reports whether obj has metadata that could hold managed fields.
+// hasMetadata reports whether obj has metadata that can have managed fields.
 func hasMetadata(obj runtime.Object) bool {
 	_, isObject := obj.(metav1.Object)
 	_, isAccessor := obj.(metav1.ObjectMetaAccessor)
 	return isObject || isAccessor
 }
 
-// objectOf returns obj at the version of the FieldManager. Only the tree of another object than a Go struct of that
-// version may have managed fields.
+// objectOf returns obj at the version of the FieldManager. If obj is a Go struct of that version, the tree has no
+// managed fields; any other tree may have them.
 func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object, error) {
 	if m.isOwnStruct(obj) {
 		tree, err := gostruct.Tree(obj, managedFieldsPath...)
@@ -70,7 +70,7 @@ func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object
 		return object{}, err
 	}
 	if version, _ := tree["apiVersion"].(string); version != m.version && !(version == "" && m.options.Converter == nil) {
-		// A converter walks what it is given, and need not know of any bounds.
+		// A converter walks its argument, and may not check limits.
 		if err := withinLimits(tree); err != nil {
 			return object{}, err
 		}
@@ -90,10 +90,10 @@ func (m *FieldManager) isOwnStruct(obj runtime.Object) bool {
 	return err == nil && obj.GetObjectKind().GroupVersionKind() == m.kind
 }
 
-// managedFieldsPath is left out of trees of Go structs.
+// managedFieldsPath is omitted from trees of Go structs.
 var managedFieldsPath = []string{"metadata", "managedFields"}
 
-// stripped returns o without managed fields.
+// stripped returns o without its managed fields.
 func (o object) stripped() object {
 	o.tree = managedfields.With(o.tree, nil)
 	return o
@@ -103,13 +103,13 @@ func (o object) stripped() object {
 func (m *FieldManager) emptyObject(ctx context.Context) (object, error) {
 	o, err := m.stripped(ctx, m.before)
 	if isUnstructured(m.before) && err == nil {
-		o.tree, _ = trees.Copy(o.tree).(map[string]any) // the result of a create is its caller's
+		o.tree, _ = trees.Copy(o.tree).(map[string]any) // the caller owns the result of a create
 	}
 	return o, err
 }
 
-// At returns obj at a version (group/version) as a tree without its managed fields, and the type of its kind there. The
-// tree shares memory with obj. The error is [ErrVersionGone] when there is no such version.
+// At returns obj at a version (group/version) as a tree without managed fields, and the type of its kind at that
+// version. The tree shares memory with obj. If the version does not exist, the error is [ErrVersionGone].
 func (m *FieldManager) At(ctx context.Context, obj runtime.Object, version string) (
 	tree map[string]any, t *typed.Type, err error) {
 	o, err := m.stripped(ctx, obj)
@@ -138,11 +138,11 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	if err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
-	// It need not fit the type at its version: a comparison of two objects works without.
+	// The tree need not fit the type of its version, because a comparison of two objects does not need that.
 	if err := withinLimits(tree); err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
-	// A Go struct may leave both out.
+	// A Go struct may omit apiVersion and kind.
 	version, _ := tree["apiVersion"].(string)
 	kind, _ := tree["kind"].(string)
 	if version != "" && version != to.String() || kind != "" && kind != m.kind.Kind {
@@ -151,8 +151,8 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	return tree, nil
 }
 
-// typeAt returns the type of the FieldManager's kind at a version. The error is
-// [ErrVersionGone] when there is no such version.
+// typeAt returns the type of the FieldManager's kind at a version. If the version does not exist, the error is
+// [ErrVersionGone].
 func (m *FieldManager) typeAt(version string) (*typed.Type, error) {
 	if version == m.version {
 		return m.typ, nil
@@ -168,8 +168,7 @@ func (m *FieldManager) typeAt(version string) (*typed.Type, error) {
 	return t, err
 }
 
-// atVersion returns o at another version. The error is [ErrVersionGone] when there is
-// no such version.
+// atVersion returns o at another version. If the version does not exist, the error is [ErrVersionGone].
 func (m *FieldManager) atVersion(ctx context.Context, o object, version string) (object, error) {
 	if o.version == version {
 		return o, nil
@@ -178,8 +177,8 @@ func (m *FieldManager) atVersion(ctx context.Context, o object, version string) 
 	if err != nil {
 		return object{}, err
 	}
-	gv, _ := schema.ParseGroupVersion(version) // typeAt has parsed it
-	// The converter may keep the wrapper, so it gets one of its own, but no deep copy.
+	gv, _ := schema.ParseGroupVersion(version) // typeAt has already parsed it
+	// The converter may keep the wrapper, so it gets its own wrapper, but no deep copy.
 	tree, err := m.convertTree(ctx, &unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
 		return object{}, ErrVersionGone
@@ -190,12 +189,13 @@ func (m *FieldManager) atVersion(ctx context.Context, o object, version string) 
 	return object{managedfields.With(tree, nil), version, t}, nil
 }
 
-// maxName is the longest name of an object in an error, in bytes.
+// maxName is the maximum length of an object's name in an error, in bytes.
 const maxName = 512
 
-// name names a tree in an error, as upstream does: (namespace/name; group/version, Kind=kind).
+// name returns the name of a tree for an error, as in upstream: (namespace/name; group/version, Kind=kind).
 func (o object) name() string {
-	// The getters of unstructured objects print what is no text, which may be of any size, or contain itself.
+	// The getters of unstructured objects print a value that is not a string, which may be of any size or contain
+	// itself.
 	metadata, _ := o.tree["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	name, _ := metadata["name"].(string)
@@ -224,16 +224,16 @@ const (
 	NewObject     Role = "new"
 )
 
-// ObjectError says which of the objects of a write is at fault. A server responds with 400 or 422 for the applied or
-// new object, which the client can mend, and with 500 for the live object. An object that exceeds a limit is at fault
-// (spec rule 12.8): Err is a typed.Errors or *managedfields.Error.
+// ObjectError says which object of a write is at fault. For the applied or new object, which the client can correct, a
+// server responds with 400 or 422; for the live object, with 500. An object that exceeds a limit is at fault (spec rule
+// 12.8): then Err is a typed.Errors or *managedfields.Error.
 type ObjectError struct {
 	// Role is the role of the object in the write.
 	Role Role
-	// Object names it, as (namespace/name; group/version, Kind=kind); empty when it could not be read.
+	// Object is the name of the object, as (namespace/name; group/version, Kind=kind); empty if the object could not be
+	// read.
 	Object string
-	// Err says what is wrong with it: a typed.Errors, with the path of each
-	// violation, when the object does not fit its type.
+	// Err is the fault: if the object does not fit its type, a typed.Errors with the path of each violation.
 	Err error
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// reconcile adapts entries to the topology of today's types (spec rules 8.1, 8.2, 8.3 and 8.4). Those that can't be
-// compared are in kept, unchanged, and are stored as they are (spec rule 10.1): their version is gone or not known
-// now, or they can't be decoded. isCurrent says that no entry changed, and that each owns something. l must not be
-// used afterwards.
+// reconcile adapts entries to the current topology of their types (spec rules 8.1, 8.2, 8.3 and 8.4). Entries that
+// can't be compared are returned unchanged in kept, and are stored unchanged (spec rule 10.1): their version no longer
+// exists or is temporarily unknown, or they can't be decoded. isCurrent reports whether no entry changed and each entry
+// owns a field. l must not be used afterwards.
 func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept managedfields.Entries, isCurrent bool) {
 	reconciled, isCurrent = l[:0], true
 	for _, r := range l {
@@ -34,11 +34,11 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept mana
 	return reconciled, kept, isCurrent
 }
 
-// comparisons tells how the object changed, at each version that is asked for.
+// comparisons computes how the object changed, at each requested version.
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	read     func() (old, now object, err error) // nil once the objects are read
+	read     func() (old, now object, err error) // nil after the objects were read
 	old, now object
 	err      error
 	found    []comparison
@@ -49,12 +49,12 @@ type comparison struct {
 	typed.Comparison
 	version         string
 	addedOrModified *fieldpath.Set
-	finder          values.Finder // of values in old and now; nil until it is needed
-	old, now        object        // none for an update, which has no conflicts
+	finder          values.Finder // finds values in old and now; nil until it is needed
+	old, now        object        // empty for an update, which has no conflicts
 	err             error
 }
 
-// objects returns both objects at a version. They are read when they are needed.
+// objects returns both objects at a version, and reads them if necessary.
 func (c *comparisons) objects(version string) (old, now object, err error) {
 	if c.read != nil {
 		c.old, c.now, c.err = c.read()
@@ -69,8 +69,8 @@ func (c *comparisons) objects(version string) (old, now object, err error) {
 	return old, now, err
 }
 
-// maxVersions is the number of versions, besides its own, that a write compares (spec rule 12.5): for each the whole
-// object is converted.
+// maxVersions is the maximum number of versions, besides its own, that a write compares (spec rule 12.5), because each
+// version needs a conversion of the whole object.
 const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
@@ -97,7 +97,7 @@ func (c *comparisons) atVersion(version string) *comparison {
 	return c.add(added)
 }
 
-// add stores a comparison for later calls of atVersion, without what a write at its version resets.
+// add stores a comparison for later calls of atVersion, without the fields that a write at its version resets.
 func (c *comparisons) add(added comparison) *comparison {
 	if reset := c.m.options.ResetFields[added.version]; reset != nil && added.err == nil {
 		added.Comparison = added.Map(reset.Filter)
@@ -107,10 +107,10 @@ func (c *comparisons) add(added comparison) *comparison {
 	return &c.found[len(c.found)-1]
 }
 
-// takeFromOthers returns the entries after writer made changes: all other managers lose what was changed or removed
-// (spec rules 5.1 and 5.2). What they lose of changed fields is added to lost, as conflicts, unsorted. Entries that own
-// nothing any more are dropped (spec rule 2.10). Those that can't be compared, because the converter fails, stay as
-// they are. l must not be used afterwards.
+// takeFromOthers returns the entries after changes by writer: all other managers lose the changed and the removed
+// fields (spec rules 5.1 and 5.2). The changed fields that they lose are added to lost as conflicts, unsorted. Entries
+// that no longer own a field are removed (spec rule 2.10). Entries that can't be compared because the converter fails
+// are kept unchanged. l must not be used afterwards.
 func (m *FieldManager) takeFromOthers(
 	l managedfields.Entries, writer managedfields.Key, changes *comparisons, lost *losses,
 ) managedfields.Entries {
@@ -132,8 +132,8 @@ func (m *FieldManager) takeFromOthers(
 	return out
 }
 
-// takeFrom removes from r what a write changed or removed, and adds conflicts to lost, which is nil for an update:
-// updates have no conflicts.
+// takeFrom removes the changed and removed fields of a write from r, and adds conflicts to lost. lost is nil for an
+// update, because updates have no conflicts.
 func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
 	if lost != nil {
 		if taken := r.Intersection(change.addedOrModified); !taken.IsEmpty() && lost.add(r, taken, change) {
@@ -144,25 +144,25 @@ func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
 	r.Subtract(change.Removed)
 }
 
-// maxConflictSteps bounds the elements of the paths of all conflicts that one write reports (spec rule 12.7): the paths
-// of deeply nested fields can take far more memory than the object.
+// maxConflictSteps is the maximum total length of the paths of all conflicts that one write reports (spec rule 12.7),
+// because the paths of deeply nested fields can take far more memory than the object.
 const maxConflictSteps = 1 << 20
 
-// losses are what others lose by an apply.
+// losses are the fields that other managers lose in an apply.
 type losses struct {
-	refuse    bool // a loss is a conflict that fails the write; entries keep what they own
+	refuse    bool // a loss is a conflict that fails the write, so entries keep their fields
 	conflicts conflicts.Conflicts
-	steps     int  // elements of their paths
-	more      bool // some conflicts are not in the list
+	steps     int  // total number of elements in the paths of conflicts
+	more      bool // conflicts does not have all conflicts
 }
 
-// add adds the fields that a change takes from r, with their values before and after. It returns whether the write is
-// refused.
+// add adds the fields that a change takes from r to the conflicts, with their values before and after. refused reports
+// whether the write is rejected.
 func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
 	if change.finder == nil {
 		change.finder = values.NewFinder()
 	}
-	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // r itself would be allocated
+	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // keeping r would allocate it
 	for p, pair := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true

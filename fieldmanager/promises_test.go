@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// loose is a Go struct with a map of anything.
+// loose is a Go struct with a field of type map[string]any.
 type loose struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -28,7 +28,7 @@ func (l *loose) DeepCopyObject() runtime.Object {
 	return &loose{l.TypeMeta, *l.ObjectMeta.DeepCopy(), l.Spec}
 }
 
-// deducedTypes knows nothing of any kind.
+// deducedTypes returns the deduced type for each kind.
 type deducedTypes struct{}
 
 func (deducedTypes) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
@@ -39,8 +39,8 @@ func newLoose(spec map[string]any) *loose {
 	return &loose{TypeMeta: metav1.TypeMeta{APIVersion: "example.dev/v1", Kind: "Loose"}, Spec: spec}
 }
 
-// TestErrorsOfGoStructs: if several values of a Go struct have no JSON, the error is always about the same one, with
-// its path as in errors of trees.
+// TestErrorsOfGoStructs: if several values of a Go struct can't be written as JSON, the error is always about the same
+// one, and has its path as for a tree.
 func TestErrorsOfGoStructs(t *testing.T) {
 	m, err := fieldmanager.New(looseKind, deducedTypes{}, fieldmanager.Options{})
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestErrorsOfGoStructs(t *testing.T) {
 	}
 }
 
-// handed is a converter that remembers what it was given.
+// handed is a converter that records its arguments.
 type handed struct{ objects []runtime.Object }
 
 func (h *handed) Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
@@ -86,8 +86,8 @@ func (h *handed) Convert(ctx context.Context, obj runtime.Object, to schema.Grou
 	return fieldmanager.NoneConverter{}.Convert(ctx, obj, to)
 }
 
-// TestWhatAConverterIsHanded: a live object of another version as it is, and to compare an entry of another version,
-// objects without managed fields, unstructured even for Go structs.
+// TestWhatAConverterIsHanded: a converter gets a live object of another version unchanged. To compare an entry of
+// another version, it gets objects without managed fields, which are unstructured even for Go structs.
 func TestWhatAConverterIsHanded(t *testing.T) {
 	h := &handed{}
 	m, err := fieldmanager.New(looseKind, deducedTypes{}, fieldmanager.Options{Converter: h})

@@ -12,12 +12,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// prune removes from merged what the manager applied last time, dropped from this intent, and nobody else owns
-// (spec rule 6.1). It removes nothing if a conversion fails (spec rule 6.3): a user can remove a field by hand, but
-// can't bring back one that is lost.
+// prune removes from merged the fields that the manager applied last time, dropped from this intent, and that no other
+// manager owns (spec rule 6.1). If a conversion fails, prune removes nothing (spec rule 6.3): a user can remove a
+// leftover field, but can't restore a lost one.
 func (w *applyWrite) prune() error {
 	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.IsEmpty() {
-		return nil // only what was dropped is removed
+		return nil // only dropped fields are removed
 	}
 	last, entries, err := w.entriesForPrune()
 	if err != nil {
@@ -39,14 +39,15 @@ func (w *applyWrite) prune() error {
 	return nil
 }
 
-// setPruned replaces what was merged, without managed fields, by what a prune left of it.
+// setPruned replaces merged by the result of a prune, which has no managed fields.
 func (w *applyWrite) setPruned(pruned any) {
 	w.merged.tree = managedfields.With(pruned.(map[string]any), nil)
 	w.changed = !typed.Equal(w.live.stripped().tree, w.merged.tree)
 }
 
-// mergeAgain is setPruned with the intent merged again: the removal may have emptied what the intent owns, and a
-// conversion may have lost it. So the same apply changes nothing next time (spec rule 6.4).
+// mergeAgain merges the intent into the result of a prune before setPruned. The removal may have emptied fields that
+// the intent owns, and a conversion may have lost them; the second merge restores them, so that the same apply changes
+// nothing the next time (spec rule 6.4).
 func (w *applyWrite) mergeAgain(pruned map[string]any) error {
 	intent := w.m.typ.Extract(w.intent.tree, w.owned.Owned().Leaves(), true)
 	if intent == nil {
@@ -61,8 +62,8 @@ func (w *applyWrite) mergeAgain(pruned map[string]any) error {
 	return nil
 }
 
-// goneOfDropped returns what a prune removes, by a walk of nothing but what was dropped. ok is false if entries have
-// several versions, or if the walk can't decide: then [applyWrite.pruneBySets] does.
+// goneOfDropped returns the paths that a prune removes. It visits only dropped paths. ok is false if entries have
+// several versions, or if the walk can't decide; then [applyWrite.pruneBySets] decides.
 func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfields.Entries) (
 	removed *fieldpath.Set, ok bool) {
 	isOther := func(r managedfields.Entry) bool { return r.APIVersion != w.m.version }
@@ -76,13 +77,13 @@ func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfiel
 // pruner prunes values of one version.
 type pruner struct{ values.Finder }
 
-// goneOf returns the paths that a prune removes below v, a container that stays: of the paths in dropped, those that no
-// entry owns. last is what the manager owned before, and owned what any entry owns now. ok is false if what happens to
-// a child depends on its siblings, and so on [applyWrite.pruneBySets], the definition.
+// goneOf returns the paths that a prune removes below v, a container that stays: the paths in dropped that no entry
+// owns. last is what the manager owned before; owned is what any entry owns now. ok is false if the removal of a child
+// depends on its siblings; then [applyWrite.pruneBySets], which defines the result, decides.
 func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (removed *fieldpath.Set, ok bool) {
 	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
-		child, times := p.Find(t, v, e) // the first of those that e selects
+		child, times := p.Find(t, v, e) // the first child, if e selects several
 		if times == 0 {
 			continue
 		}
@@ -93,29 +94,29 @@ func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set
 		case ct == nil || !wasOwned && !declared:
 			return nil, false
 		case !isOwned && ownedBelow.IsEmpty():
-			// A declared field in which nothing can be owned, such as an empty list, is not removed.
+			// A declared field with nothing that can be owned, such as an empty list, is not removed.
 			if name, _ := e.Field(); declared && t.FieldSet(map[string]any{name: child}).IsEmpty() {
 				return nil, false
 			}
 			out.Add(e, true, nil)
 		case isOwned && ownedBelow.IsEmpty() && !hasChildren(ct, child):
-			// A leaf that somebody owns stays.
+			// A leaf stays if any entry owns it.
 		case times == 1 && p.staysAround(t, e, child, owned):
 			below, ok := p.goneOf(ct, child, lastBelow, entry.Below, ownedBelow)
 			if !ok {
 				return nil, false
 			}
 			out.Add(e, false, below)
-		default: // such as an empty container that an intent owns
+		default: // for example, an empty container that an intent owns
 			return nil, false
 		}
 	}
 	return out.Set(), true
 }
 
-// staysAround reports whether child, the only child that e selects in a value of type t, is a granular container that
-// certainly stays: something in it is owned, and it is a declared field or is owned itself, if it is an item with its
-// key fields.
+// staysAround reports whether child certainly stays. child is the only child that e selects in a value of type t. It
+// stays if it is a granular container in which something is owned, and it is a declared field or is itself owned. If it
+// is an item, its key fields must be owned, too.
 func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
 	ct, declared := t.Child(e)
 	member, below := owned.At(e)
@@ -138,9 +139,9 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 			it = typed.Deduced()
 		}
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
-			continue // nobody can own it
+			continue // can't be owned
 		}
-		if entry.Member || p.staysAround(ct, inner, value, below) { // which is false for items
+		if entry.Member || p.staysAround(ct, inner, value, below) { // staysAround is false for items
 			return true
 		}
 	}
@@ -158,18 +159,20 @@ func hasChildren(t *typed.Type, v any) bool {
 	return false
 }
 
-// pruneBySets prunes with sets of whole objects, at each version that has entries. It returns nil for no removal.
+// pruneBySets prunes with sets of paths of whole objects, at each version that has entries. It returns nil if nothing
+// is removed.
 //
-// It removes the candidates: what the last entry owned, with the structs that held nothing else. Then it puts back what
-// any entry owns now, at one version after the other, and at last what was removed with a candidate but is not one.
+// It first removes the candidates: the fields that the last entry owned, and structs that contained nothing else. Then
+// it restores the fields that any entry owns now, one version after another. At last it restores everything that was
+// removed along with a candidate but is not a candidate.
 //
-// For example, v2 calls v1's field port targetPort; both have a set called env. alice applied {port: 80, env: [a, b]}
-// at v1 and now applies {env: [a]}; bob owns targetPort by an apply at v2. Candidates at v1 are port, env and its
-// items; without them the object is empty. At v1, alice's new entry owns env's item a, which is put back. At v2, bob's
-// entry owns targetPort, which is put back. Back at v1 that is port, so only env's item b is gone.
+// For example, v2 renames v1's field port to targetPort; both have a set called env. alice applied {port: 80, env: [a,
+// b]} at v1, and now applies {env: [a]}; bob owns targetPort by an apply at v2. The candidates at v1 are port, env and
+// its items; without them, the object is empty. At v1, alice's new entry owns env's item a, so it is restored. At v2,
+// bob's entry owns targetPort, so it is restored; at v1, this is port. So only env's item b is removed.
 //
-// The converter meets objects without their candidates. If it rejects one, because it lacks what the version requires,
-// nothing is removed.
+// The converter gets objects without their candidates. If it rejects such an object, because a field is missing that
+// the version requires, nothing is removed.
 func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields.Entries) (map[string]any, error) {
 	m := w.m
 	merged := w.merged.stripped()
@@ -189,11 +192,11 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	if pruned, err = m.atVersion(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
-	// Only candidates are removed among the missing paths.
+	// Only missing paths that are candidates are removed.
 	missing := before.owned().Difference(pruned.owned()).Intersection(candidates)
 	if before.version == m.version {
-		// A struct that is applied again, with nothing in it dropped, stays, although it seems to be missing if only empty
-		// lists, in which nothing can be owned, were put back into it (doc/differences.md, 15).
+		// A struct stays if it is in the intent and nothing in it was dropped. It seems to be missing if only empty
+		// lists, in which nothing can be owned, were restored in it (doc/differences.md, 15).
 		missing = missing.Difference(w.owned.Owned().Difference(m.typ.WithDeclared(w.dropped)))
 		if missing.IsEmpty() {
 			return nil, nil
@@ -205,8 +208,8 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	return pruned.tree, err
 }
 
-// entriesForPrune returns the manager's last entry, and all entries after an apply without a prune. The manager's also
-// has metadata and the other fields that nobody owns (spec rule 2.7), because they are never removed.
+// entriesForPrune returns the manager's last entry, and all entries after an apply without pruning. Metadata and the
+// other fields that nobody owns (spec rule 2.7) are added to the manager's entry, because they are never removed.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	t, err := w.m.typeAt(w.own.APIVersion)
 	if err == nil {
@@ -219,8 +222,8 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	return *w.own, append(slices.Clip(w.others), now), nil
 }
 
-// restoreOwned puts back into pruned what merged has of it and an entry owns, at one version after the other. It begins
-// at the version of pruned: a conversion may need these fields.
+// restoreOwned restores in pruned all fields of merged that an entry owns, one version after another. It begins with
+// the version of pruned, because a conversion may need these fields.
 func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.Entries) (object, error) {
 	versions := versionsOf(entries, pruned.version)
 	if len(versions) > maxVersions+1 {
@@ -245,8 +248,8 @@ func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.E
 	return pruned, nil
 }
 
-// versionsOf returns the versions of the entries: first the given one, if there is an entry of it, then the others in
-// order.
+// versionsOf returns the versions of the entries: the given version first, if an entry has it, and then the others,
+// sorted.
 func versionsOf(entries managedfields.Entries, first string) (out []string) {
 	others := map[string]bool{}
 	for _, e := range entries {
@@ -259,14 +262,13 @@ func versionsOf(entries managedfields.Entries, first string) (out []string) {
 	return append(out, slices.Sorted(maps.Keys(others))...)
 }
 
-// owned returns the paths that an intent of the whole object would own, with the
-// declared fields around them.
+// owned returns the paths that an intent with the whole object would own, and the declared fields around them.
 func (o object) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
-// less returns the tree of o without the paths of set. Containers that held nothing else become null, which FieldSet
-// counts.
+// less returns the tree of o without the paths of set. Containers that contained nothing else become null, so that
+// FieldSet still contains them.
 func (o object) less(set *fieldpath.Set) map[string]any {
 	tree, _ := o.typ.RemoveToNull(o.tree, set).(map[string]any)
 	return tree

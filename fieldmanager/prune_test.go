@@ -19,8 +19,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestPruneFollowsTheLastVersion: fields a and b swap their names between v1 and v2. Who applied a at v1 and applies a
-// at v2 dropped what v2 calls b, although the names are the same (spec rule 6.1).
+// TestPruneFollowsTheLastVersion: fields a and b swap names between v1 and v2. A manager that applied a at v1 and
+// applies a at v2 dropped the field that v2 calls b, although the names are equal (spec rule 6.1).
 func TestPruneFollowsTheLastVersion(t *testing.T) {
 	swap := changing(func(from, to string, obj map[string]any) error {
 		if from == to {
@@ -47,8 +47,9 @@ func TestPruneFollowsTheLastVersion(t *testing.T) {
 	require.NotContains(t, contents(out), "b", "v2's name of what was applied at v1 and is not any more")
 }
 
-// TestPruneConvertsInOrder: fields of others are restored at the versions of their entries, first at the last apply's,
-// so that no conversion gets an object that lacks what it needs; then one after the other as they sort (spec rule 6.1).
+// TestPruneConvertsInOrder: other managers' fields are restored at the versions of their entries: first at the version
+// of the last apply, so that no conversion gets an object without the fields that it needs; then in sorted order (spec
+// rule 6.1).
 func TestPruneConvertsInOrder(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -71,7 +72,7 @@ func TestPruneConvertsInOrder(t *testing.T) {
 			return nil
 		}},
 	} {
-		// Entries of the last apply's version are before others, and after them.
+		// Entries of the last apply's version are before other entries, or after them.
 		for _, first := range []string{"aaron", "zoe"} {
 			var live runtime.Object
 			for _, step := range []struct{ version, manager, text string }{
@@ -109,8 +110,8 @@ func TestPruneConvertsInOrder(t *testing.T) {
 	}
 }
 
-// TestPruneOfManyVersions shows how many versions there may be for what is dropped
-// to be removed (spec rule 12.5), and that many entries of one are one.
+// TestPruneOfManyVersions shows the maximum number of versions with which dropped fields are still removed (spec rule
+// 12.5). Several entries of one version are one version.
 func TestPruneOfManyVersions(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -139,8 +140,8 @@ func TestPruneOfManyVersions(t *testing.T) {
 	}
 }
 
-// TestNothingDropped: an intent that drops nothing removes nothing, and asks no
-// converter what to remove: the host hears only of the entry that it can't compare.
+// TestNothingDropped: an intent that drops nothing removes nothing, and calls no converter for removal; the host gets a
+// warning only about the entry that can't be compared.
 func TestNothingDropped(t *testing.T) {
 	live, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
@@ -157,8 +158,8 @@ func TestNothingDropped(t *testing.T) {
 	require.Equal(t, "alice", warnings[0].Manager.Manager)
 }
 
-// TestWhatStoodBelow: who owned what was inside a container owns it no longer when a
-// scalar takes its place, although that is no conflict over a field of theirs.
+// TestWhatStoodBelow: if a scalar replaces a container, managers that owned fields in the container lose them, although
+// these losses are not conflicts.
 func TestWhatStoodBelow(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
@@ -177,8 +178,8 @@ func TestWhatStoodBelow(t *testing.T) {
 	)
 }
 
-// TestPruneBeyondLimits: an object that exceeds a limit stays as it is if all of it decides what goes (spec rule 6.3),
-// and the host is told. Here the intent owns an empty map in which the manager owned an entry.
+// TestPruneBeyondLimits: if an object exceeds a limit and the removal depends on all of the object, nothing is removed
+// (spec rule 6.3), and the host gets a warning. Here the intent owns an empty map in which the manager owned an entry.
 func TestPruneBeyondLimits(t *testing.T) {
 	type m = map[string]any
 	text := &typed.Type{Scalar: typed.String}
@@ -220,8 +221,8 @@ func TestPruneBeyondLimits(t *testing.T) {
 	}
 }
 
-// TestPruneKeepsDuplicatesOfOthers: a manager that added duplicates owns the item and nothing in it (spec rule 5.4).
-// They stay when another manager drops its item of the same list (spec rule 6.1).
+// TestPruneKeepsDuplicatesOfOthers: a manager that added duplicates owns the item but nothing in it (spec rule 5.4).
+// The duplicates stay when another manager drops its item of the same list (spec rule 6.1).
 func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	item := structOf(map[string]*typed.Type{
@@ -248,7 +249,7 @@ ctl Update example.dev/v1 {"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{}}}}
 `, owners(t, out))
 }
 
-// TestPruneOfDuplicatedItems: what is in duplicated items is nobody's, so nothing is removed from duplicates that
+// TestPruneOfDuplicatedItems: nobody owns the content of duplicated items, so nothing is removed from duplicates that
 // somebody still owns (spec rule 6.1).
 func TestPruneOfDuplicatedItems(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
@@ -271,8 +272,8 @@ func TestPruneOfDuplicatedItems(t *testing.T) {
 	require.Equal(t, untracked.Object["spec"], contents(out)["spec"])
 }
 
-// TestDroppedMetadata: what nobody ever owns of metadata stays when its last field is dropped, whatever the intent says
-// of metadata (spec rule 2.7; doc/differences.md, 31).
+// TestDroppedMetadata: fields of metadata that nobody owned stay when the last owned field of metadata is dropped,
+// whatever metadata the intent has (spec rule 2.7; doc/differences.md, 31).
 func TestDroppedMetadata(t *testing.T) {
 	type m = map[string]any
 	intent := func(tree m) *unstructured.Unstructured {

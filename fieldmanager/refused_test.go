@@ -18,7 +18,7 @@ type nilTypes struct{ fieldmanager.Types }
 
 type nilConverter struct{ fieldmanager.Converter }
 
-// TestNewRefuses: mistakes of a host are errors of the constructor, and no panics of the first request.
+// TestNewRefuses: mistakes of a host are errors of the constructor, not panics in the first request.
 func TestNewRefuses(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	for _, row := range []struct {
@@ -45,7 +45,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestManagersRefused: a write has a manager whose name a server accepts (spec rule 2.2).
+// TestManagersRefused shows which manager names servers accept (spec rule 2.2).
 func TestManagersRefused(t *testing.T) {
 	m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
 		fieldmanager.Options{})

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestResult: what a result says of an object is what a comparison with live says, for Go structs and trees.
+// TestResult: what a result reports about an object agrees with a comparison with live, for Go structs and trees.
 func TestResult(t *testing.T) {
 	ports := func(numbers ...int64) (out []widgetPort) {
 		for _, n := range numbers {
@@ -102,7 +102,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestNothingOwned: an apply of a manager who owns nothing, before and after, is a no-op; there is no entry to write.
+// TestNothingOwned: an apply of a manager that owns nothing, before and after, is a no-op, without an entry to write.
 func TestNothingOwned(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
@@ -114,8 +114,8 @@ func TestNothingOwned(t *testing.T) {
 	require.Equal(t, live, got.Object)
 }
 
-// TestManagedFieldsAreNoChange: an update that only brings managed fields changes nothing, whatever other metadata
-// there is.
+// TestManagedFieldsAreNoChange: an update that differs only in managed fields is not a change, whatever other metadata
+// the object has.
 func TestManagedFieldsAreNoChange(t *testing.T) {
 	m := newManager(t, "v1")
 	entries := []any{map[string]any{"manager": "a", "operation": "Update", "apiVersion": "example.dev/v1",
@@ -138,7 +138,7 @@ func TestManagedFieldsAreNoChange(t *testing.T) {
 	}
 }
 
-// TestEmptyIsNotShared: the result of a create is its caller's, who may set a status in it.
+// TestEmptyIsNotShared: the caller owns the result of a create, and may change it, for example set a status.
 func TestEmptyIsNotShared(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	empty := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestCanonicalManagers shows spec rule 11.1 on a built-in type: two managers who
-// mean the same neither conflict nor write, in Canonical semantics only.
+// TestCanonicalManagers shows spec rule 11.1 with a built-in type: only in Canonical semantics, two managers whose
+// values have the same meaning neither conflict nor write.
 func TestCanonicalManagers(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	pod := func(text string) *unstructured.Unstructured {
@@ -60,8 +60,7 @@ func TestCanonicalManagers(t *testing.T) {
 	}
 }
 
-// TestUnknownFields shows what a host can make of undeclared fields of an intent
-// (spec rule 1.3).
+// TestUnknownFields shows how a host can handle undeclared fields of an intent (spec rule 1.3).
 func TestUnknownFields(t *testing.T) {
 	intent := object(t, "v1", "spec: {text: a, nope: 1, ports: [{port: 1, odd: x}]}")
 	_, err := writetest.Apply(newManager(t, "v1"), nil, intent, "alice", false)

@@ -18,21 +18,21 @@ import (
 
 // UpdateOptions are the options of one create, update or patch.
 type UpdateOptions struct {
-	// Manager is who writes. An empty name is "unknown".
+	// Manager is the name of the manager that writes. An empty name means "unknown".
 	Manager string
 }
 
-// Update finds the managed fields of obj, the object that a create, update or patch is about to store in the place
-// of live: the manager owns what it added or changed, through an Update, and others lose what was changed or removed.
-// live is nil when there is no object yet.
+// Update computes the managed fields of obj, the object with which a create, update or patch is about to replace live.
+// The manager owns what it added or changed, in an Update entry; other managers lose what was changed or removed. live
+// is nil if the object does not exist yet.
 //
-// It starts from the managed fields of obj if it has any, so that a client can edit them, and from live's otherwise
-// and for a subresource. A single empty entry drops them all. An object with a UID and without managed
-// fields stays untracked until the first apply (spec rule 1.4).
+// Update starts from the managed fields of obj if it has any, so that a client can edit them; otherwise, and for a
+// subresource, it starts from live's. A list with one empty entry removes all managed fields. An object with a UID and
+// without managed fields is not tracked until its first apply (spec rule 1.4).
 //
-// The object of the result is of obj's Go type and shares memory with it, and managed fields with live. The error
-// is an [ObjectError], which says which object is at fault, or an apierrors BadRequest for the name of a manager that
-// is not valid; live and obj are never changed. ctx goes to the Converter.
+// The object of the result has obj's Go type; it shares memory with obj, and its managed fields share memory with live.
+// The error is an [ObjectError], which says which object is at fault, or an apierrors BadRequest if the manager's name
+// is not valid. live and obj are never changed. ctx is passed to the Converter.
 func (m *FieldManager) Update(ctx context.Context, live, obj runtime.Object, options UpdateOptions) (Result, error) {
 	if err := m.checkManager(options.Manager); err != nil {
 		return Result{}, err
@@ -45,7 +45,7 @@ func (m *FieldManager) Update(ctx context.Context, live, obj runtime.Object, opt
 	case err != nil:
 		return Result{}, err
 	case w.entriesErr != nil:
-		// Entries that can't be read stay as they are.
+		// Entries that can't be read are kept unchanged.
 		m.warning(&managedfields.Entry{APIVersion: m.version}, w.entriesErr)
 		w.same = sameButEntries(live, obj)
 		out, err := managedfields.Copy(obj, live)
@@ -67,7 +67,7 @@ func (m *FieldManager) Update(ctx context.Context, live, obj runtime.Object, opt
 	return w.result(out, err, entries.Get(m.key(options.Manager, metav1.ManagedFieldsOperationUpdate)))
 }
 
-// result returns the result of an update with its object, and the entry of the manager; nil for none.
+// result returns the result of an update. own is the entry of the manager; nil if there is none.
 func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.Entry) (Result, error) {
 	if err != nil {
 		return Result{}, err
@@ -79,7 +79,7 @@ func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.E
 	return r, nil
 }
 
-// sameButEntries reports whether two objects are the same but for their managed fields.
+// sameButEntries reports whether two objects are equal except for their managed fields.
 func sameButEntries(a, b runtime.Object) bool {
 	x, err1 := gostruct.Tree(a)
 	y, err2 := gostruct.Tree(b)
@@ -90,8 +90,8 @@ func equalButEntries(x, y map[string]any) bool {
 	return typed.Equal(managedfields.With(x, nil), managedfields.With(y, nil))
 }
 
-// UpdateNoErrors is [FieldManager.Update] for servers that store an object even when its fields can't be tracked: on an
-// error it returns obj with the managed fields of live, and calls Errors of [Options].
+// UpdateNoErrors is [FieldManager.Update] for servers that store an object even if its fields can't be tracked: after
+// an error, it calls Errors of [Options], and returns obj with live's managed fields.
 func (m *FieldManager) UpdateNoErrors(
 	ctx context.Context, live, obj runtime.Object, options UpdateOptions,
 ) runtime.Object {
@@ -108,24 +108,24 @@ func (m *FieldManager) UpdateNoErrors(
 	return obj
 }
 
-// updateWrite is one update on its way through the pipeline.
+// updateWrite is the state of one update in the pipeline.
 //
-//	startUpdate   the entries that it starts from: the new object's, or live's
-//	created       the entry of a Go struct that is created; then there is nothing to compare
+//	startUpdate   read the entries that the update starts from: the new object's, or live's
+//	created       if a Go struct is created, make its entry; a comparison is not necessary
 //	compare       compare both objects, and validate what is new
-//	track         give the writer what it changed, and take it from others
+//	track         make the writer own what it changed, and take it from other managers
 type updateWrite struct {
 	m         *FieldManager
 	ctx       context.Context
-	live, obj runtime.Object // live is nil for none
+	live, obj runtime.Object // live is nil if the object does not exist yet
 	isCreate  bool
 
 	entries    managedfields.Entries
-	entriesErr error // the update starts from live's entries, which can't be read
-	same       bool  // both objects are equal but for managed fields; set by the comparison
+	entriesErr error // live's entries, from which the update starts, can't be read
+	same       bool  // the objects are equal except for managed fields; set by the comparison
 }
 
-// startUpdate reads the entries that an update starts from (spec rule 2.6).
+// startUpdate reads the entries from which an update starts (spec rule 2.6).
 func (m *FieldManager) startUpdate(ctx context.Context, live, obj runtime.Object) (*updateWrite, error) {
 	w := &updateWrite{m: m, ctx: ctx, live: live, obj: obj, isCreate: true}
 	if err := checkHolder(obj); err != nil {
@@ -146,7 +146,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, obj runtime.Object
 		w.entries, w.entriesErr = managedfields.Read(live)
 	}
 	if m.options.Subresource == "" {
-		// If the sent entries can't be read, live's count.
+		// If the entries in the request can't be read, live's entries are used.
 		if l, _ := managedfields.Read(obj); len(l) > 0 && l.Normalize(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
@@ -154,8 +154,8 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, obj runtime.Object
 	return w, nil
 }
 
-// isReset reports whether an object that a client sends asks to clear all managed fields (spec rule 2.6): its list is
-// empty, or has one empty entry. A nil list does not: clients that do not know the field send none.
+// isReset reports whether an object from a client asks to clear all managed fields (spec rule 2.6): its list is empty,
+// or has one empty entry. A nil list does not, because clients that do not know the field send no list.
 func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())
@@ -171,12 +171,12 @@ func isReset(obj runtime.Object) bool {
 	})
 }
 
-// hasNone reports whether a list that is not nil has no entries, or only an empty one.
+// hasNone reports whether a list is not nil, and has no entries or only one empty entry.
 func hasNone[T any](list []T, isEmpty func(T) bool) bool {
 	return list != nil && (len(list) == 0 || len(list) == 1 && isEmpty(list[0]))
 }
 
-// checkHolder returns why an object can't have managed fields; nil if it can.
+// checkHolder returns the reason why an object can't have managed fields; nil if it can.
 func checkHolder(obj runtime.Object) error {
 	if !isUnstructured(obj) && !gostruct.IsNil(obj) {
 		_, err := meta.Accessor(obj)
@@ -189,8 +189,8 @@ func checkHolder(obj runtime.Object) error {
 	return err
 }
 
-// created returns the entries of a Go struct that is created without entries: one, of the writer. ok is false for other
-// objects, and for those that have to be compared as trees.
+// created returns the entries of a Go struct that is created without entries: one entry of the writer. ok is false for
+// other objects, and for structs that must be compared as trees.
 func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool) {
 	m := w.m
 	live, isStruct := w.structs()
@@ -209,8 +209,8 @@ func (w *updateWrite) created(manager string) (l managedfields.Entries, ok bool)
 	return l, true
 }
 
-// compare compares both objects, and validates what the write changes: what was there before is not the writer's fault
-// (spec rule 1.3). If both are Go structs, only what differs becomes trees.
+// compare compares both objects, and validates what the write changes: existing violations are not the writer's fault
+// (spec rule 1.3). If both objects are Go structs, only the parts that differ are converted to trees.
 func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
 	changes := &comparisons{m: m, ctx: w.ctx, read: w.read}
@@ -220,7 +220,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	if isStruct {
 		var err error
 		before, after, err = gostruct.Diff(m.typ, live, w.obj, managedFieldsPath...)
-		isRead = err == nil // else the error of one of them, below, says which is at fault
+		isRead = err == nil // otherwise, the error of either object below shows which is at fault
 	}
 	if !isRead {
 		old, now, err := changes.objects(m.version)
@@ -238,8 +238,9 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	return changes, nil
 }
 
-// rawTree returns the tree of an unstructured object with its managed fields, which a comparison can leave out: a tree
-// of the FieldManager's version, with other metadata, whose fields are compared one by one. It is nil for others.
+// rawTree returns the tree of an unstructured object with its managed fields, which a comparison can ignore. The object
+// must have the FieldManager's version, and other metadata, whose fields are compared one by one. For other objects,
+// rawTree returns nil.
 func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {
@@ -277,8 +278,8 @@ func (w *updateWrite) read() (old, now object, err error) {
 	return old, now, nil
 }
 
-// refuse returns why [values.CompareAndValidate] rejected an update. If each object is valid by itself, it
-// returns their comparison.
+// refuse returns the reason why [values.CompareAndValidate] rejected an update. If each object is valid on its own,
+// refuse returns their comparison.
 func (w *updateWrite) refuse(changes *comparisons) (*comparisons, error) {
 	before, after, err := changes.objects(w.m.version)
 	if err != nil {
@@ -294,15 +295,15 @@ func (w *updateWrite) refuse(changes *comparisons) (*comparisons, error) {
 	return changes, nil
 }
 
-// track returns the entries after manager made changes by an update: it owns what it changed, and what it owned before
-// (spec rule 5.5). entries must not be used afterwards.
+// track returns the entries after an update by manager: the manager owns what it changed and what it owned before (spec
+// rule 5.5). entries must not be used afterwards.
 //
 // For example, alice owns .spec.replicas and .spec.paused by an apply, and ctl owns .spec.image by an update. ctl sets
 // replicas, and removes paused and image:
 //
-//	changed  .spec.replicas                  ctl comes to own it, alice loses it: an update has no conflicts
-//	removed  .spec.paused .spec.image        alice loses the one, ctl the other
-//	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
+//	changed  .spec.replicas                  ctl owns it now, alice loses it: an update has no conflicts
+//	removed  .spec.paused .spec.image        alice loses the first, ctl the second
+//	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is removed
 func (m *FieldManager) track(
 	entries managedfields.Entries, changes *comparisons, manager string,
 ) managedfields.Entries {
@@ -317,13 +318,13 @@ func (m *FieldManager) track(
 		reconciled = reconciled.Without(key)
 	}
 	owned := own.addedOrModified.Difference(managedfields.Unowned()) // nobody owns metadata.name
-	// The entry may own what nobody can own today. It loses what the write changes of that.
+	// The entry may own fields that can't be owned any more. It loses those that the write changes.
 	mine.Subtract(own.addedOrModified.Difference(owned))
 	mine.Subtract(own.Removed)
 	mine.Add(owned)
-	if !owned.IsEmpty() { // an update that only removes fields sets no time (spec rule 2.3)
+	if !owned.IsEmpty() { // an update that only removes fields does not change the time (spec rule 2.3)
 		mine.SetTime(m.timestamp())
-		// If its entry can't be decoded, it gets a new one.
+		// An entry that can't be decoded is replaced.
 		kept = kept.Without(key)
 	}
 	if !mine.IsEmpty() {

@@ -12,9 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestViolationsInLive shows difference 19: what does not fit its type in live
-// stops nobody who leaves it as it is, and a write that adds such a thing is
-// refused, with the path.
+// TestViolationsInLive shows difference 19: values in live that do not fit their type do not fail a write that leaves
+// them unchanged; a write that adds such a value is rejected with the path.
 func TestViolationsInLive(t *testing.T) {
 	m := newManager(t, "v1")
 	first, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)

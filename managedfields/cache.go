@@ -7,15 +7,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// shared is the cache of the process: the same FieldsV1 comes back with every write of its object, and with every
-// object of a workload. It keeps 16 MiB at most, whatever clients send.
+// shared is the cache of the process. The same FieldsV1 recurs in each write of an object, and in each object of a
+// workload. The cache keeps at most 16 MiB, whatever clients send.
 var shared = cache{limit: 16 << 20}
 
 // cache maps FieldsV1 bytes to decoded sets, in two generations. A hit costs a hash and a comparison of the text, and
-// returns a shared set. Each use puts a set into the young generation. When that is full, it becomes the old one, and
-// the old one is dropped.
+// returns a shared set. Each use puts the set into the young generation. When the young generation is full, it becomes
+// the old one, and the previous old one is dropped.
 //
-// Invariants, with the lock:
+// Invariants, while the lock is held:
 //
 //	bytes == the sum of the sizes in young ≤ limit/2
 //	the sum of the sizes in old            ≤ limit/2
@@ -27,8 +27,8 @@ type cache struct {
 	bytes      int
 }
 
-// The sizes of a cached entry without its text and set, and of a member of a set, in bytes. A text has at least one
-// brace for each member, whether the path that ends with it is in the set or not.
+// The size of a cached entry without its text and set, and the size of a member of a set, in bytes. A text has at least
+// one brace for each member, whether or not the path that ends with the member is in the set.
 const (
 	cachedSize = 64
 	memberSize = 160
@@ -71,7 +71,7 @@ func (c *cache) add(text string, set *fieldpath.Set) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if _, ok := c.young[text]; ok {
-		return // another goroutine was faster
+		return // another goroutine has already added it
 	}
 	if c.young == nil || c.bytes+size > c.limit/2 {
 		c.old, c.young, c.bytes = c.young, map[string]*fieldpath.Set{}, 0

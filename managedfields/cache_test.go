@@ -18,7 +18,7 @@ func holder(list ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: list}}
 }
 
-// TestDecodeAllocations keeps the budget of entries that came up before: the list.
+// TestDecodeAllocations: to decode entries that are in the cache allocates only the list.
 func TestDecodeAllocations(t *testing.T) {
 	list := managedfields.Entries{
 		managedfields.NewEntry(managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "v1", ""), "v1",
@@ -35,12 +35,12 @@ func TestDecodeAllocations(t *testing.T) {
 	require.LessOrEqual(t, testing.AllocsPerRun(100, decode), 1.0)
 }
 
-// podFields is what a client that updates owns of a small Pod.
+// podFields are the fields of a small Pod that a client owns after an update.
 const podFields = `{"f:metadata":{"f:annotations":{".":{},"f:note":{}},"f:labels":{".":{},"f:app":{},"f:tier":{}}},` +
 	`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},` +
 	`"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}}}}}}`
 
-// other returns the i-th of many FieldsV1 of the size of a Pod's.
+// other returns the i-th of many distinct FieldsV1 that are as large as a Pod's.
 func other(i int) []byte {
 	return []byte(strings.ReplaceAll(podFields, `"f:`, fmt.Sprintf(`"f:%d-`, i)))
 }
@@ -53,7 +53,7 @@ func TestCache(t *testing.T) {
 		var err error
 		sets[i], err = c.Parse(data)
 		require.NoError(t, err)
-		clear(data) // the caller's bytes are the caller's
+		clear(data) // the cache must not depend on the caller's bytes
 		require.Equal(t, podFields, string(sets[i].AppendJSON(nil)))
 		require.Same(t, sets[0], sets[i])
 	}
@@ -66,8 +66,8 @@ func TestCache(t *testing.T) {
 	require.Nil(t, set)
 }
 
-// TestCacheBound decodes many more sets than there is room for: the cache stays as small as it says, and keeps what is
-// used all the time.
+// TestCacheBound decodes many more sets than the cache has room for. The cache stays within its limit, and keeps a set
+// that is in constant use.
 func TestCacheBound(t *testing.T) {
 	const size = 1 << 20
 	c := managedfields.NewCache(size)
@@ -93,7 +93,7 @@ func TestCacheBound(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestCacheOfAnyShape: the heap stays as small as the cache says, whatever the sets are like.
+// TestCacheOfAnyShape: the heap grows by no more than the cache's limit, for sets of any shape.
 func TestCacheOfAnyShape(t *testing.T) {
 	const size = 4 << 20
 	for name, text := range map[string]func(i int) string{
@@ -132,7 +132,7 @@ func TestCacheOfAnyShape(t *testing.T) {
 // heap returns how much memory is in use, in bytes.
 func heap() uint64 {
 	var m runtime.MemStats
-	for range 3 { // pools let go of what they hold in the second
+	for range 3 { // pools release their memory in the second collection
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)

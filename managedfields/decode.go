@@ -34,11 +34,11 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Read reads the managed fields of an object, unstructured or a Go struct. If two entries have the same key, the later
-// one counts.
+// one is used.
 //
-// An entry of a known operation is read even if the rest is malformed, or has no apiVersion: [Entry.FieldSet] returns
-// the error. Fields of unknown kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read
-// is an *[Error] for an entry whose key can't be read, and for too many entries (spec rule 12.4).
+// An entry with a known operation is read even if it is otherwise malformed, or has no apiVersion; then
+// [Entry.FieldSet] returns the error. Fields of unknown kinds, which a later version of FieldsV1 may have added, are
+// ignored. Read returns an *[Error] for an entry whose key can't be read, and for too many entries (spec rule 12.4).
 func Read(obj runtime.Object) (Entries, error) {
 	l, _, err := readObject(obj)
 	return l, err
@@ -52,9 +52,9 @@ func init() {
 	}
 }
 
-// readObject is Read. isCurrent means that the list would be written as it is: sorted, with distinct keys and
-// well-formed entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is
-// written as a server writes it.
+// readObject implements Read. isCurrent reports whether the list would be written unchanged: it is sorted, has distinct
+// keys, and its entries are well-formed. A valid entry that no server writes, such as one whose time has a fraction of
+// a second, is written in the form that servers write.
 func readObject(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		tree := u.UnstructuredContent()
@@ -75,8 +75,8 @@ func readObject(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	return readStructs(accessor.GetManagedFields())
 }
 
-// Decode decodes managed fields of Go structs, all of them: they are written in canonical form, and a malformed entry
-// is an *[Error]. Otherwise it is as [Read]. The result shares times with list.
+// Decode decodes all managed fields of Go structs, so that they are later written in canonical form. For a malformed
+// entry, the error is an *[Error]. Otherwise Decode is like [Read]. The result shares times with list.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
 	return decoded(readStructs(list))
 }
@@ -86,7 +86,7 @@ func DecodeTree(list []any) (Entries, error) {
 	return decoded(readTrees(list))
 }
 
-// decoded returns the entries without what was read, unless there was an error.
+// decoded returns entries that no longer keep the form in which they were read, or the error.
 func decoded(l Entries, _ bool, err error) (Entries, error) {
 	if err == nil {
 		err = l.Err()
@@ -119,14 +119,14 @@ func readStructs(list []metav1.ManagedFieldsEntry) (l Entries, isCurrent bool, e
 	})
 }
 
-// read reads n entries; one reads the entry at i.
+// read reads n entries; entryAt reads the entry at index i.
 func read(n int, entryAt func(i int) (e Entry, wellFormed bool, err error)) (l Entries, isCurrent bool, err error) {
 	if n > limits.MaxEntries {
 		const most = limits.MaxEntries
 		return nil, false, &Error{most, "", fmt.Errorf("%d entries, expected at most %d", n, most)}
 	}
 	l, isCurrent = make(Entries, 0, n), true
-	var positions map[Key]int // positions in l; nil for a few entries, which are searched faster than hashed
+	var positions map[Key]int // positions in l; nil for a few entries, because a linear search is then faster
 	if n > fewEntries {
 		positions = make(map[Key]int, n)
 	}
@@ -156,20 +156,21 @@ func read(n int, entryAt func(i int) (e Entry, wellFormed bool, err error)) (l E
 
 const fewEntries = 16
 
-// ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
+// ReadEntry reads one entry of an unstructured object, like [Read]. index is its position in the list.
 func ReadEntry(item any, index int) (Entry, error) {
 	e, _, err := readTree(item, index)
 	return e, err
 }
 
-// readTree reads one entry of an unstructured object. wellFormed means that everything but its fields is as a server
-// writes it. Otherwise it is decoded at once, if that is possible, to be written in canonical form.
+// readTree reads one entry of an unstructured object. wellFormed reports whether everything except its fields is in the
+// form that servers write. Any other entry is decoded immediately, if possible, so that it is written in canonical
+// form.
 func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {
 		return e, false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
 	}
-	text := func(name string) string { // "" if it is missing
+	text := func(name string) string { // "" if the member is missing
 		s, ok := m[name].(string)
 		if !ok && m[name] != nil && err == nil {
 			err = fmt.Errorf("%s: expected a string, got %T", name, m[name])
@@ -212,8 +213,8 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	return e, false, nil
 }
 
-// readTime reads the time of an entry. Others than canonical ones have a fraction of a second, an offset, or are
-// written as null.
+// readTime reads the time of an entry. A time that is not canonical has a fraction of a second or an offset, or is
+// null.
 func readTime(text string) (when *metav1.Time, isCanonical bool, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -230,7 +231,7 @@ func newEntry(manager string, op metav1.ManagedFieldsOperationType, version, sub
 	return NewEntry(KeyOf(manager, op, version, subresource), version, nil, nil), nil
 }
 
-// checkFormat checks what tells how the fields of an entry are read.
+// checkFormat checks the members of an entry that determine how its fields are decoded.
 func checkFormat(version, format string) error {
 	switch {
 	case version == "":

@@ -45,7 +45,7 @@ const fields = `"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}`
 func TestRoundTrip(t *testing.T) {
 	for _, row := range []struct {
 		name, why, in string
-		want          string // in's if empty
+		want          string // empty if it equals in
 	}{
 		{"none", "", `[]`, `null`},
 		{"apply", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T03:04:05Z",` + fields + `}]`,

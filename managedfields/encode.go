@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/hooks"
 )
 
-// Encode returns the entries as Go structs, sorted; nil for none. It sorts l.
+// Encode returns the entries as Go structs, sorted; nil if there are none. It sorts l in place.
 func (l Entries) Encode() []metav1.ManagedFieldsEntry {
 	if len(l) == 0 {
 		return nil
@@ -33,11 +33,11 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 	}
 	fields := e.fields
 	if fields != nil {
-		// They are written as they are.
+		// The fields are written as they are.
 	} else if set, err := e.FieldSet(); err == nil {
 		fields = set.FieldsV1()
 	} else {
-		// An entry of an unstructured object that can't be decoded goes into a Go struct.
+		// An entry of an unstructured object that can't be decoded is converted to a Go struct.
 		text, err := json.Marshal(e.encodeTree()["fieldsV1"])
 		if err != nil {
 			text = []byte("{}")
@@ -55,9 +55,9 @@ func (e *Entry) encode() metav1.ManagedFieldsEntry {
 	}
 }
 
-// EncodeTree returns the entries as maps of an unstructured object, sorted; nil for none. It sorts l. The entries share
-// memory with the object that they were read from. The empty maps of a FieldsV1 may be one map
-// ([fieldpath.Set.Tree]).
+// EncodeTree returns the entries as maps, as in an unstructured object, sorted; nil if there are none. It sorts l in
+// place. The result shares memory with the object from which the entries were read. All empty maps in a FieldsV1 may be
+// one shared map ([fieldpath.Set.Tree]).
 func (l Entries) EncodeTree() []any {
 	if len(l) == 0 {
 		return nil
@@ -88,20 +88,21 @@ func (e *Entry) encodeTree() map[string]any {
 	switch {
 	case e.Time == nil:
 	case e.Time.IsZero():
-		out["time"] = nil // as JSON of the Go struct
+		out["time"] = nil // like the JSON of the Go struct
 	default:
 		out["time"] = e.Time.UTC().Format(time.RFC3339)
 	}
 	switch {
-	case e.tree != nil: // its time has changed, or paths were removed from it
+	case e.tree != nil: // the time changed, or paths were removed from the tree
 		out["fieldsV1"] = e.tree
 	case e.fields != nil:
 		out["fieldsV1"] = hooks.Tree(fieldsv1.Bytes(e.fields))
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:
-		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are
-		// not JSON can't be represented there, nor what SetTime left of an entry of a tree whose fieldsV1 is no map.
+		// An entry of a Go struct that is not decoded, or can't be, is converted to a map. Bytes that are not JSON
+		// can't be represented. Neither can the fieldsV1 of an entry of an unstructured object if it is not a map and
+		// SetTime was called.
 		var fields any
 		text, _ := e.encoded()
 		if utiljson.Unmarshal(text, &fields) == nil {

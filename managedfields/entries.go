@@ -11,16 +11,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Entries are the entries of one object, with distinct keys. The caller of Read owns them and may change them; the
-// object that they were read from is never changed.
+// Entries are the entries of one object, with distinct keys. The caller of Read owns them and may change them. Changes
+// never affect the object from which they were read.
 type Entries []Entry
 
-// Index returns the position of the entry of k, or -1.
+// Index returns the position of the entry with key k, or -1.
 func (l Entries) Index(k Key) int {
 	return slices.IndexFunc(l, func(e Entry) bool { return e.Key == k })
 }
 
-// Get returns the entry of k, or nil. The pointer is into the list, and valid until the list grows.
+// Get returns the entry with key k, or nil. The pointer points into the list, and is valid until the list grows.
 func (l Entries) Get(k Key) *Entry {
 	if i := l.Index(k); i >= 0 {
 		return &l[i]
@@ -28,12 +28,12 @@ func (l Entries) Get(k Key) *Entry {
 	return nil
 }
 
-// Without returns the list without the entry of k. It reuses the memory of l.
+// Without returns the list without the entry with key k. It reuses the memory of l.
 func (l Entries) Without(k Key) Entries {
 	return slices.DeleteFunc(l, func(e Entry) bool { return e.Key == k })
 }
 
-// Positions returns the positions of all entries, for many lookups.
+// Positions returns the positions of all entries by key, for many lookups.
 func (l Entries) Positions() map[Key]int {
 	positions := make(map[Key]int, len(l))
 	for i := range l {
@@ -42,7 +42,7 @@ func (l Entries) Positions() map[Key]int {
 	return positions
 }
 
-// Err returns why the first entry that can't be decoded can't be: an *[Error]; nil if there is none.
+// Err returns the decoding error, an *[Error], of the first entry that can't be decoded; nil if all can be decoded.
 func (l Entries) Err() error {
 	for i := range l {
 		if _, err := l[i].FieldSet(); err != nil {
@@ -52,7 +52,7 @@ func (l Entries) Err() error {
 	return nil
 }
 
-// OwnedAt returns the paths that the entries of a group version own.
+// OwnedAt returns the paths that the entries at a group version own.
 func (l Entries) OwnedAt(version string) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for i := range l {
@@ -63,7 +63,7 @@ func (l Entries) OwnedAt(version string) *fieldpath.Set {
 	return fieldpath.UnionOf(sets...)
 }
 
-// Sort sorts the entries as servers sort them (spec rule 2.4).
+// Sort sorts the entries like a server (spec rule 2.4).
 func (l Entries) Sort() {
 	slices.SortStableFunc(l, func(a, b Entry) int { return compareEntries(&a, &b) })
 }
@@ -86,15 +86,15 @@ func seconds(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
-// Normalize turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
-// equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
-// *[Error] if it can't be decoded. typeAt returns the type of a group version.
+// Normalize changes l, the entries in a client's request, into the entries from which a write starts (spec rule 2.6).
+// An entry that equals live's is replaced by live's, even if it is malformed. Any other entry is brought into canonical
+// form; if it can't be decoded, Normalize returns an *[Error]. typeAt returns the type of a group version.
 func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Type, error)) error {
 	positions := live.Positions()
 	for i := range l {
 		r := &l[i]
 		if t, err := typeAt(r.APIVersion); err == nil && r.isWellFormed() && t.IsReconciled(r.tree) {
-			r.current = true // and in canonical form
+			r.current = true // and is in canonical form
 			continue
 		}
 		if j, ok := positions[r.Key]; ok && r.isSame(&live[j]) {
@@ -109,7 +109,7 @@ func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Typ
 	return nil
 }
 
-// unowned are the fields that identify an object or that its server sets; no manager owns them (spec rule 2.7).
+// unowned are the fields that identify an object or that only its server sets; no manager owns them (spec rule 2.7).
 var unowned = fieldpath.NewSet(
 	fieldpath.NewPath("apiVersion"),
 	fieldpath.NewPath("kind"),
@@ -128,22 +128,22 @@ var unowned = fieldpath.NewSet(
 // Unowned returns the fields that no manager owns.
 func Unowned() *fieldpath.Set { return unowned }
 
-// Ancient is the manager into whose entries [Entries.Cap] merges the oldest updates.
+// Ancient is the manager of the entries into which [Entries.Cap] merges the oldest updates.
 const Ancient = "ancient-changes"
 
 // Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest, by API version, into
-// entries of the manager [Ancient], until few enough are left or every version has only one. Apply entries are never
-// merged: the next apply needs them to know what to remove. For example, with a limit of 2 and the oldest entry
-// first:
+// entries of the manager [Ancient], until there are at most limit Updates, or only one per version. It never merges
+// Apply entries, because the next apply needs them to find the fields that the manager dropped. For example, with a
+// limit of 2 and the oldest entry first:
 //
 //	a (v1): .spec.x    b (v2): .spec.y    c (v1): .spec.z    d (v1): .spec.w
 //	c joins a          ancient-changes (v1): .spec.x .spec.z     b (v2)     d (v1)
 //	d joins them       ancient-changes (v1): .spec.w .spec.x .spec.z        b (v2)
 //
-// Nothing is merged if an entry can't be decoded. Entries that are not merged stay unchanged. It costs O(n log n) for n
-// entries, and the union of what is merged.
+// If an entry can't be decoded, nothing is merged. Entries that are not merged do not change. Cap costs O(n log n) for
+// n entries, and the union of the merged sets.
 func (l Entries) Cap(limit int) Entries {
-	var updates []int // positions in l
+	var updates []int // positions of Update entries in l
 	for i := range l {
 		if l[i].Operation == metav1.ManagedFieldsOperationUpdate {
 			updates = append(updates, i)
@@ -159,7 +159,7 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		return l[i].Key.Compare(l[j].Key)
 	})
-	merged := map[string][]int{} // by version: the oldest updates
+	merged := map[string][]int{} // by version: positions of the oldest updates
 	for _, i := range updates {
 		if over <= 0 {
 			break
@@ -177,7 +177,7 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		key := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version}
 		if i, ok := positions[key]; ok && !slices.Contains(group, i) {
-			group[0] = i // the others are merged into it, and the oldest stays
+			group[0] = i // merge the others into the existing entry; the oldest stays
 		}
 		sets := make([]*fieldpath.Set, len(group))
 		for k, i := range group {
@@ -186,5 +186,5 @@ func (l Entries) Cap(limit int) Entries {
 		latest := l[group[len(group)-1]].Time
 		out[group[0]] = NewEntry(key, version, latest, fieldpath.UnionOf(sets...))
 	}
-	return out.Without(Key{}) // what was merged
+	return out.Without(Key{}) // removes merged entries, whose keys are empty
 }

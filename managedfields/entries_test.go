@@ -16,8 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// entry writes an entry as "manager operation version[/subresource] second
-// field…"; second is - for no time.
+// entry parses an entry from "manager operation version[/subresource] second field…"; second is - if there is no time.
 func entry(text string) managedfields.Entry {
 	words := strings.Fields(text)
 	version, subresource, _ := strings.Cut(words[2], "/")
@@ -115,7 +114,7 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// TestCapLosesNothing: whatever the times, few enough entries of updates are left, and all is owned at its version.
+// TestCapLosesNothing: whatever the times, at most limit updates remain, and every field is still owned at its version.
 func TestCapLosesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

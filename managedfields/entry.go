@@ -12,39 +12,40 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Entry is one entry of managed fields: what one manager owns. It is decoded when its fields are needed: of most
-// entries of an unstructured object, a write only has to know that they own nothing of what it changes, which is looked
-// up in their FieldsV1. An unchanged entry is written back as it was read, even if it can't be decoded.
+// Entry is one entry of managed fields: the fields that one manager owns. It is decoded only when its fields are
+// needed. For most entries of an unstructured object, a write only has to know whether they own a changed field, and
+// looks that up in their encoded FieldsV1. An unchanged entry is written as it was read, even if it can't be decoded.
 type Entry struct {
 	Key
 	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
 	APIVersion string
-	// Time is when the manager last changed the object or what it owns; nil if it never did. Change it with
-	// [Entry.SetTime].
+	// Time is when the manager last changed the object or its own fields; nil if it never did. Use [Entry.SetTime] to
+	// change it.
 	Time *metav1.Time
 
-	// What an entry owns has up to three forms: a tree, a text (fields, or the text of asStruct) and a set. All existing
-	// forms are equal. FieldSet adds the set, which all but lookups use; SetFieldSet replaces all of them.
+	// The fields of an entry have up to three forms: a tree, a text (fields, or the text of asStruct) and a set. All
+	// forms that exist represent the same fields. FieldSet adds the set, which everything except lookups uses;
+	// SetFieldSet replaces all forms.
 	//
 	// Invariants:
 	//
-	//	asTree, asStruct   the entry is unchanged, and is this in an object, asStruct but for its time
-	//	decoded            set is there; otherwise another form is, or err
-	//	current            tree is canonical and has today's topology: until it is decoded, paths are looked up in it
-	//	err                it can't be decoded, and is kept as it was read
+	//	asTree, asStruct   the unchanged entry as it is in an object; in asStruct, the time may have changed
+	//	decoded            set is valid; otherwise another form is, or err is set
+	//	current            tree is canonical and has the current topology: until decoded, paths are looked up in it
+	//	err                the entry can't be decoded, and is kept as it was read
 
 	asTree   map[string]any
 	asStruct *metav1.ManagedFieldsEntry
 	tree     map[string]any   // the FieldsV1 of an unstructured object
-	fields   *metav1.FieldsV1 // that a write made, as this project writes it
+	fields   *metav1.FieldsV1 // encoded by this project, in a write
 	set      *fieldpath.Set
 	decoded  bool
 	current  bool
-	index    int // the position in the list that was read
+	index    int // the entry's position in the list that was read
 	err      error
 }
 
-// NewEntry returns an entry for fields of a group version. when may be nil.
+// NewEntry returns an entry for fields at a group version. when may be nil.
 func NewEntry(k Key, version string, when *metav1.Time, fields *fieldpath.Set) Entry {
 	return Entry{Key: k, APIVersion: version, Time: when, set: fields, decoded: true}
 }
@@ -56,7 +57,7 @@ func init() {
 	}
 }
 
-// FieldSet returns what the entry owns. An error is an *[Error].
+// FieldSet returns the fields that the entry owns. An error is an *[Error].
 func (e *Entry) FieldSet() (*fieldpath.Set, error) {
 	if e.decoded || e.err != nil {
 		return e.set, e.err
@@ -75,15 +76,15 @@ func (e *Entry) FieldSet() (*fieldpath.Set, error) {
 	return e.set, nil
 }
 
-// encoded returns the FieldsV1 of the entry if it is at hand.
+// encoded returns the FieldsV1 of the entry if no encoding is necessary.
 func (e *Entry) encoded() (fieldsV1 []byte, ok bool) {
 	if e.asStruct != nil {
-		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // of no FieldsV1, no bytes: the empty set
+		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // without FieldsV1, no bytes, which are the empty set
 	}
 	return fieldsv1.Bytes(e.fields), e.fields != nil
 }
 
-// Owned returns what the entry owns: nothing if it is nil, or can't be decoded.
+// Owned returns the fields that the entry owns; nothing if the entry is nil or can't be decoded.
 func (e *Entry) Owned() *fieldpath.Set {
 	if e == nil {
 		return nil
@@ -92,11 +93,11 @@ func (e *Entry) Owned() *fieldpath.Set {
 	return set
 }
 
-// IsUnchanged reports whether the entry has the fields that it was read with; its time may be another.
+// IsUnchanged reports whether the entry still has the fields with which it was read. Its time may have changed.
 func (e *Entry) IsUnchanged() bool { return e.asTree != nil || e.asStruct != nil }
 
-// SetFieldSet replaces the fields of the entry. If it has the same *Set already, it stays unchanged, and is written as
-// it was read.
+// SetFieldSet replaces the fields of the entry. If the entry already has the same *Set, it is unchanged, and is written
+// as it was read.
 func (e *Entry) SetFieldSet(set *fieldpath.Set) {
 	if e.decoded && set == e.set {
 		return
@@ -107,7 +108,7 @@ func (e *Entry) SetFieldSet(set *fieldpath.Set) {
 
 // SetTime replaces the time of the entry.
 func (e *Entry) SetTime(when *metav1.Time) {
-	e.Time, e.asTree = when, nil // asStruct has the same fields
+	e.Time, e.asTree = when, nil // asStruct stays, because its fields do not change
 }
 
 // isInTree reports whether paths can be looked up in the entry's tree.
@@ -148,7 +149,7 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	return own.Intersection(set)
 }
 
-// OwnsSame reports whether the entry owns the same paths as o; false if one of them can't be decoded.
+// OwnsSame reports whether the entry and o own the same paths; false if either can't be decoded.
 func (e *Entry) OwnsSame(o *Entry) bool {
 	if o == nil {
 		return false
@@ -188,8 +189,8 @@ func (e *Entry) Add(set *fieldpath.Set) {
 	}
 }
 
-// isWellFormed reports whether an entry of an unstructured object has the members that it would be written with, and no
-// others.
+// isWellFormed reports whether an entry of an unstructured object has exactly the members with which it would be
+// written.
 func (e *Entry) isWellFormed() bool {
 	members := len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"})
 	if e.Subresource != "" {
@@ -201,12 +202,13 @@ func (e *Entry) isWellFormed() bool {
 	return e.tree != nil && len(e.asTree) == members
 }
 
-// isSame reports whether two entries of one key are equal as they were read. Entries of different forms are not.
+// isSame reports whether two entries with one key are equal as they were read. Entries in different forms are not
+// equal.
 func (e *Entry) isSame(o *Entry) bool {
 	if e.asStruct != nil && o.asStruct != nil {
 		return e.APIVersion == o.APIVersion && e.Time.Equal(o.Time) &&
 			bytes.Equal(fieldsv1.Bytes(e.asStruct.FieldsV1), fieldsv1.Bytes(o.asStruct.FieldsV1))
 	}
-	// Entries that no server writes have no asTree ([Read]).
+	// Entries in a form that no server writes have no asTree ([Read]).
 	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)
 }

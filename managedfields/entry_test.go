@@ -24,7 +24,7 @@ type m = map[string]any
 
 const at = "2026-01-02T03:04:05Z"
 
-// item returns an entry as an unstructured object has it; change are names and values.
+// item returns an entry as in an unstructured object. change has names and values in pairs.
 func item(manager, op string, fields any, change ...any) m {
 	out := m{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1", "time": at,
 		"fieldsV1": fields}
@@ -48,7 +48,7 @@ func itemsOf(obj runtime.Object) any {
 	return list
 }
 
-// structOf returns the Go struct with what a server would decode an entry to.
+// structOf returns a Go struct with the entries as a server would decode them.
 func structOf(t *testing.T, items ...any) *metav1.PartialObjectMetadata {
 	t.Helper()
 	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", ResourceVersion: "7"}}
@@ -67,8 +67,8 @@ func parse(t *testing.T, text string) *fieldpath.Set {
 	return set
 }
 
-// TestListReadsBothForms: a Go struct and an unstructured object give the same records,
-// and each goes back into either form as it was.
+// TestListReadsBothForms: a Go struct and an unstructured object result in the same entries, and each entry is written
+// unchanged in either form.
 func TestListReadsBothForms(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -92,7 +92,7 @@ func TestListReadsBothForms(t *testing.T) {
 				l, err := managedfields.Read(from)
 				require.NoError(t, err)
 				require.Len(t, l, len(row.items))
-				for range 2 { // as it was read, and when every record was decoded if it can be
+				for range 2 { // first as read, then after each entry that can be decoded was decoded
 					bare := objectWith()
 					delete(bare.Object["metadata"].(m), "managedFields")
 					intoTree, err := l.Into(bare)
@@ -114,7 +114,7 @@ func TestListReadsBothForms(t *testing.T) {
 	}
 }
 
-// plainJSON returns v as JSON with sorted names; none is as good as an empty list.
+// plainJSON returns v as JSON with sorted names; no list equals an empty list.
 func plainJSON(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -129,7 +129,7 @@ func plainJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestListErrors: an error has the position of its entry. It is an error of the list only if the key is invalid.
+// TestListErrors: an error has the position of its entry. Only an invalid key is an error of the whole list.
 func TestListErrors(t *testing.T) {
 	good := item("good", "Apply", owning("x"))
 	for _, row := range []struct {
@@ -202,10 +202,10 @@ func TestListErrors(t *testing.T) {
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "nothing is added")
 }
 
-// TestListOrderAndDuplicates: of two entries with one key the later one counts, in the place of the first. The list
-// is written sorted.
+// TestListOrderAndDuplicates: if two entries have one key, the later one is used, in the position of the first. The
+// list is written sorted.
 func TestListOrderAndDuplicates(t *testing.T) {
-	for _, n := range []int{0, 30} { // few are looked through, many are hashed
+	for _, n := range []int{0, 30} { // short lists are searched linearly, long lists are hashed
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			a, later := item("a", "Apply", owning("x")), item("a", "Apply", owning("y"), "apiVersion", "v2")
 			u, broken := item("u", "Update", owning("x")), item("u", "Update", m{"x": m{}})
@@ -236,7 +236,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 	}
 }
 
-// TestRecordSets compares the operations of records, in all forms, with the operations of sets.
+// TestRecordSets compares the operations of entries, in all forms, with the operations of sets.
 func TestRecordSets(t *testing.T) {
 	texts := []string{`{}`, `{"f:a":{}}`, `{"f:a":{".":{},"f:b":{}}}`, `{"f:a":{"f:b":{}},"f:c":{}}`,
 		`{"f:l":{"k:{\"n\":\"x\"}":{".":{},"f:n":{}}}}`, `{"f:l":{"k:{\"n\":\"x\"}":{"f:v":{}},"v:1":{}}}`}
@@ -293,7 +293,7 @@ func TestRecordSets(t *testing.T) {
 	}
 }
 
-// TestRecordChanges: changes are written in both forms, and everything else as it was read.
+// TestRecordChanges: changes are written in both forms, and everything else is written as it was read.
 func TestRecordChanges(t *testing.T) {
 	other := metav1.NewTime(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
 	const later = "2027-01-02T03:04:05Z"
@@ -324,7 +324,7 @@ func TestRecordChanges(t *testing.T) {
 	}
 }
 
-// TestSetTimeOfMalformed: of an entry whose fieldsV1 is no map, the rest is kept.
+// TestSetTimeOfMalformed: if the fieldsV1 of an entry is not a map, the other members are kept.
 func TestSetTimeOfMalformed(t *testing.T) {
 	malformed := item("a", "Update", "no map", "time", nil)
 	e, err := managedfields.ReadEntry(malformed, 0)
@@ -334,7 +334,7 @@ func TestSetTimeOfMalformed(t *testing.T) {
 	require.Equal(t, []any{malformed}, managedfields.Entries{e}.EncodeTree())
 }
 
-// TestIsEmpty: a record that was not decoded owns what its fields of known kinds say.
+// TestIsEmpty: an entry that was not decoded is empty if it has no fields of known kinds.
 func TestIsEmpty(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -360,8 +360,8 @@ func TestIsEmpty(t *testing.T) {
 	}
 }
 
-// TestRecordReconcile: a record of either form follows the topology (spec rule 8.1). One that has the topology is
-// not changed.
+// TestRecordReconcile: an entry in either form is adapted to the topology (spec rule 8.1). If it already has the
+// topology, it is not changed.
 func TestRecordReconcile(t *testing.T) {
 	atomic := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"a": {Type: &typed.Type{Map: typed.NewMap(nil, typed.Deduced()).WithAtomic(true)}},
@@ -381,7 +381,7 @@ func TestRecordReconcile(t *testing.T) {
 	}
 }
 
-// TestCompareKeys: keys are in the order of their JSON, as upstream's are.
+// TestCompareKeys: keys are in the order of their JSON, as in upstream.
 func TestCompareKeys(t *testing.T) {
 	texts := []string{"", "a", "b", "ab", "a b", "a!", `a"`, "a#", `a\`, "a<", "é", "a\n", "\x7f",
 		"\xff", "a\xfe", "<&>", "a\u2028"}

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Decode tells which fields each manager owns.
+// Decode shows which fields each manager owns.
 func ExampleDecode() {
 	var obj metav1.ObjectMeta
 	err := json.Unmarshal([]byte(`{"managedFields":[{"manager":"kubectl","operation":"Apply","apiVersion":"apps/v1",
@@ -32,7 +32,7 @@ func ExampleDecode() {
 	// .spec.replicas
 }
 
-// Read reads the entries of an object and Into writes them back; only those that are changed are decoded.
+// Read reads the entries of an object, and Into writes them back; only changed entries are decoded.
 func ExampleRead() {
 	live := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",

@@ -32,8 +32,8 @@ func addTexts(f *testing.F) {
 	}
 }
 
-// FuzzDecode checks that whatever is decoded is encoded stably, and that
-// upstream takes what Tenure takes.
+// FuzzDecode checks that everything that Tenure decodes has a stable encoding, and that upstream accepts what Tenure
+// accepts.
 func FuzzDecode(f *testing.F) {
 	addTexts(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -47,7 +47,7 @@ func FuzzDecode(f *testing.F) {
 			var located *managedfields.Error
 			require.ErrorAs(t, err, &located)
 			var syntax *fieldpath.SyntaxError
-			if !errors.As(err, &syntax) { // fields are fuzzed by package fieldpath
+			if !errors.As(err, &syntax) { // package fieldpath fuzzes fields
 				require.Error(t, theirs)
 			}
 			return
@@ -64,7 +64,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDecodeTree does the same to trees, which may hold anything anywhere.
+// FuzzDecodeTree does the same for trees, which may contain any values anywhere.
 func FuzzDecodeTree(f *testing.F) {
 	addTexts(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

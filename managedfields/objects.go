@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Into returns obj, an unstructured object or a Go struct, with the entries of l. It shares everything else with obj.
-// It sorts l.
+// Into returns obj, an unstructured object or a Go struct, with the entries of l. The result shares everything else
+// with obj. Into sorts l in place.
 func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		return &unstructured.Unstructured{Object: With(u.UnstructuredContent(), l.EncodeTree())}, nil
@@ -21,8 +21,8 @@ func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 	return withStructs(obj, l.Encode())
 }
 
-// Copy returns obj with the managed fields of from, even if they are malformed. It shares everything else with obj.
-// Both may be unstructured or Go structs.
+// Copy returns obj with the managed fields of from, even if they are malformed. The result shares everything else with
+// obj. Each of them may be unstructured or a Go struct.
 func Copy(obj, from runtime.Object) (runtime.Object, error) {
 	if into, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, err := listOf(from)
@@ -30,7 +30,7 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 			return nil, err
 		}
 		if accessor, err := gostruct.Accessor(from); err == nil && list == nil && accessor.GetManagedFields() != nil {
-			list = []any{} // of a Go struct: it asks for a reset
+			list = []any{} // in a Go struct, a request to reset managed fields
 		}
 		return &unstructured.Unstructured{Object: With(into.UnstructuredContent(), list)}, nil
 	}
@@ -54,7 +54,7 @@ func structsOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
 	if l, err := Read(obj); err == nil {
 		return l.Encode(), nil
 	}
-	// Malformed entries are copied as they are.
+	// Malformed entries are copied unchanged.
 	list, _ := Of(u.UnstructuredContent())
 	var holder metav1.ObjectMeta
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": list}, &holder)
@@ -74,8 +74,8 @@ func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.
 	return out, nil
 }
 
-// Equal reports whether two objects have the same managed fields, in the same order; if ignoreTimes is true, the times
-// of the entries may differ.
+// Equal reports whether two objects have the same managed fields in the same order. If ignoreTimes is true, the times
+// of entries may differ.
 func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 	x, err1 := listOf(a)
 	y, err2 := listOf(b)
@@ -86,8 +86,8 @@ func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 	return err1 == nil && err2 == nil && (x == nil) == (y == nil) && slices.EqualFunc(x, y, same)
 }
 
-// listOf returns the managed fields of an object as they are in an unstructured one; nil for none, also for an empty
-// list of a Go struct, which has the same JSON.
+// listOf returns the managed fields of an object in the form of an unstructured object. It returns nil if there are
+// none, and for an empty list of a Go struct, because its JSON is the same.
 func listOf(obj runtime.Object) ([]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		v, _ := Of(u.UnstructuredContent())
@@ -120,9 +120,9 @@ func Of(tree map[string]any) (list any, ok bool) {
 	return list, ok
 }
 
-// With returns an unstructured object with list, as of [Entries.EncodeTree], for its managed fields; without managed
-// fields if list is nil. The root and metadata of the result are new maps that share everything in them with tree and
-// list. It returns tree itself if nothing changes, or if metadata is not a map.
+// With returns an unstructured object with list, as returned by [Entries.EncodeTree], as its managed fields; if list is
+// nil, without managed fields. The root and metadata of the result are new maps; everything in them is shared with tree
+// and list. With returns tree itself if nothing changes, or if metadata is not a map.
 func With(tree map[string]any, list any) map[string]any {
 	if items, ok := list.([]any); ok && items == nil {
 		list = nil

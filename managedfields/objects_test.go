@@ -11,8 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// TestCopy: managed fields go from one object to another whatever they are, and what
-// they came from and went to is not changed.
+// TestCopy: Copy copies managed fields of any kind from one object to another, and does not change its arguments.
 func TestCopy(t *testing.T) {
 	wrong := item("a", "Patch", owning("x"))
 	for _, row := range []struct {
@@ -63,7 +62,7 @@ func TestCopy(t *testing.T) {
 	require.Error(t, err, "a Go struct can't hold that")
 }
 
-// TestJSONPatch: one patch for whoever moves entries.
+// TestJSONPatch shows the patch that sets the entries of an object.
 func TestJSONPatch(t *testing.T) {
 	const version = `{"op":"replace","path":"/metadata/resourceVersion","value":"7"}`
 	a, broken := item("a", "Apply", owning("x")), item("b", "Apply", "text")

@@ -11,16 +11,17 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 )
 
-// ErrNoResourceVersion reports that an object has no resourceVersion: a patch without one might undo the writes of
-// others.
+// ErrNoResourceVersion means that an object has no resourceVersion. A patch without a resourceVersion could undo writes
+// of other clients.
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
-// JSONPatch returns a JSON Patch (RFC 6902) that sets the managed fields of live, a stored object, to the entries of l,
-// after operations. Send it with the content type application/json-patch+json. It sorts l.
+// JSONPatch returns a JSON Patch (RFC 6902) that first does the given operations, and then sets the managed fields of
+// live, a stored object, to the entries of l. Send it with the content type application/json-patch+json. It sorts l in
+// place.
 //
-// The patch sets the resourceVersion to live's, so a server responds with 409 Conflict if the object was written
-// since, and clients retry. (A failed test operation would be a 422.) The error is [ErrNoResourceVersion] if live has
-// none.
+// The patch sets the resourceVersion to live's, so that a server responds with 409 Conflict if the object was written
+// since, and clients retry. (A failed test operation would result in 422.) If live has no resourceVersion, the error is
+// [ErrNoResourceVersion].
 func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([]byte, error) {
 	accessor, err := gostruct.Accessor(live)
 	if err != nil {
@@ -32,7 +33,7 @@ func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([
 	}
 	entries := map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": l.inOrder()}
 	if len(accessor.GetManagedFields()) == 0 {
-		entries["op"] = "add" // replace fails for a member that does not exist
+		entries["op"] = "add" // replace fails if the member does not exist
 	}
 	if len(l) == 0 {
 		// An empty list has the same meaning, but looks like a mistake.
@@ -47,7 +48,7 @@ func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([
 	return b, nil
 }
 
-// inOrder returns the sorted entries in the field order of the API's JSON. A malformed entry remains a map.
+// inOrder returns the sorted entries with members in the order of the API's JSON. A malformed entry remains a map.
 func (l Entries) inOrder() []any {
 	l.Sort()
 	out := make([]any, len(l))

@@ -12,8 +12,8 @@ import (
 
 func anyType(string) (*typed.Type, error) { return typed.Deduced(), nil }
 
-// TestSent: entries that equal live's are live's, even if they can't be decoded. Others must be well-formed, and are
-// brought into canonical form.
+// TestSent: entries in a request that equal live's are replaced by live's, even if they can't be decoded. Others must
+// be well-formed, and are brought into canonical form.
 func TestSent(t *testing.T) {
 	broken := item("b", "Apply", m{"x": m{}})
 	none := item("n", "Apply", nil, "fieldsV1", nil)
@@ -66,15 +66,15 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// TestSentAsItWouldBeWritten: an entry that live does not have is brought into the form in which servers write it, or
-// refused.
+// TestSentAsItWouldBeWritten: an entry that live does not have is brought into the form that servers write, or
+// rejected.
 func TestSentAsItWouldBeWritten(t *testing.T) {
 	null := item("a", "Apply", nil)
 	null["fieldsV1"] = nil
 	for _, row := range []struct {
 		name string
 		sent m
-		want m // nil if it is sent
+		want m // nil if it equals sent
 		err  string
 	}{
 		{"with a time", item("a", "Apply", owning("x")), nil, ""},
@@ -109,7 +109,8 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 	}
 }
 
-// TestSentUnusual: entries that no server writes are compared by nothing, so that what is sent counts.
+// TestSentUnusual: entries in a form that no server writes are never treated as live's, so the entries of the request
+// are used.
 func TestSentUnusual(t *testing.T) {
 	read := func(name string) managedfields.Entries {
 		l, err := managedfields.Read(
@@ -122,7 +123,7 @@ func TestSentUnusual(t *testing.T) {
 	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
 }
 
-// TestSentInAnotherForm: entries of a Go struct are never live's own, and the other way round.
+// TestSentInAnotherForm: an entry of a Go struct is never treated as equal to an entry of an unstructured object.
 func TestSentInAnotherForm(t *testing.T) {
 	for _, row := range []struct {
 		name       string

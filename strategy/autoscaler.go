@@ -25,7 +25,7 @@ func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	})
 }
 
-// TargetCPU is the CPU utilization of Pods, in percent of their requests, that an autoscaler without metrics aims at.
+// TargetCPU is the target CPU utilization, in percent of the Pods' requests, of an autoscaler without metrics.
 const TargetCPU = 80
 
 // defaultMetrics adds the default metric: 80 % average CPU utilization.

@@ -14,20 +14,20 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Comparison says whether an object matches an intent, and who owns its fields.
+// Comparison says whether an object matches an intent, and which managers own its fields.
 type Comparison struct {
-	// Plan is what an apply of the intent would do: Outcome is plans.Unchanged if nothing is to be done, Changes are what
-	// would change, and Conflicts what others own with another value.
+	// Plan is the plan of an apply of the intent: its Outcome is plans.Unchanged if the object matches, its Changes are
+	// the fields that would change, and its Conflicts are the fields that others own with another value.
 	*plans.Plan
-	// Others are the fields of the intent that other entries of the live object own, with the same value or another one.
+	// Others are the fields of the intent that other entries of the live object own, with the same or another value.
 	Others map[managedfields.Key]*fieldpath.Set
-	// Unowned are the fields of the intent that no entry of the live object owns, also because live lacks them.
+	// Unowned are the fields of the intent that no entry of the live object owns, including fields that live lacks.
 	Unowned *fieldpath.Set
 }
 
-// Compare compares a live object, nil for none, with an intent of a manager, without a client: lists by their keys,
-// values as a server stores them. Entries of other versions are compared by their paths as they are. The result shares
-// memory with both objects.
+// Compare compares a live object (nil if it does not exist) with an intent of a manager, without a client. It compares
+// lists by their keys, and values as a server stores them. It compares entries of other versions by their paths,
+// without conversion. The result shares memory with both objects.
 func (s Strategy) Compare(ctx context.Context, live, intent runtime.Object, manager string) (*Comparison, error) {
 	if manager == "" {
 		return nil, errors.New("expected the name of a field manager")

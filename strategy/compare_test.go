@@ -65,7 +65,8 @@ func decode(text string) *unstructured.Unstructured {
 	return obj
 }
 
-// Is what I want there, and who has the rest? The list of a custom resource is compared by its keys.
+// Does the object match my intent, and who owns the other fields? The list of a custom resource is compared by its
+// keys.
 func ExampleStrategy_Compare() {
 	types, err := openapi.CompileCRD([]byte(widgetDefinition))
 	if err != nil {
@@ -95,7 +96,7 @@ func ExampleStrategy_Compare() {
 	//   owned by nobody [.spec.size .spec.parts[name="b"].name]
 }
 
-// TestCompare: an object that does not exist has no owners, and the errors are a plan's.
+// TestCompare: an object that does not exist has no owners, and errors are the errors of a plan.
 func TestCompare(t *testing.T) {
 	types, err := openapi.CompileCRD([]byte(widgetDefinition))
 	require.NoError(t, err)

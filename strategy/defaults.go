@@ -37,9 +37,10 @@ func setPointer[T any](p **T, value T) {
 	}
 }
 
-// SetDefaults sets the defaults of a Go struct of k8s.io/api, in place, as kube-apiserver does when it decodes one. The
-// OpenAPI documents contain only a few of them. SetDefaults leaves objects of other types alone, and APIServices and
-// CustomResourceDefinitions, whose Go types are in other modules. Called twice, it does the same as called once.
+// SetDefaults sets the defaults of a Go struct of k8s.io/api, in place, as kube-apiserver does when it decodes an
+// object. The OpenAPI documents contain only a few of these defaults. SetDefaults does not change objects of other
+// types, such as APIServices and CustomResourceDefinitions, whose Go types are in other modules. A second call changes
+// nothing.
 func SetDefaults(obj runtime.Object) {
 	if _, ok := obj.(runtime.Unstructured); ok {
 		return
@@ -49,7 +50,7 @@ func SetDefaults(obj runtime.Object) {
 	setAdmissionDefaults(obj)
 	setOtherDefaults(obj)
 	defaultNewerKind(obj)
-	roundQuantities(reflect.ValueOf(obj)) // last: sums of quantities are rounded, not what they are made of
+	roundQuantities(reflect.ValueOf(obj)) // last, because sums of quantities are rounded, not their summands
 }
 
 // setCoreDefaults sets the defaults of the core group.
@@ -197,7 +198,7 @@ func encodeStringData(o *corev1.Secret) {
 	o.StringData = nil
 }
 
-// defaultPodCIDRs keeps the older field podCIDR and podCIDRs the same. podCIDR wins.
+// defaultPodCIDRs keeps podCIDRs consistent with the older field podCIDR. If they differ, podCIDR is used.
 func defaultPodCIDRs(s *corev1.NodeSpec) {
 	switch {
 	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
@@ -391,7 +392,7 @@ func defaultCronJob(o *batchv1.CronJob) {
 	setPointer(&o.Spec.Suspend, false)
 	setPointer(&o.Spec.SuccessfulJobsHistoryLimit, 3)
 	setPointer(&o.Spec.FailedJobsHistoryLimit, 1)
-	// The defaults of JobSpec itself do not apply to the template, only the defaults of its content.
+	// The defaults of the JobSpec itself do not apply to the template; only the defaults of its content do.
 	defaultPodFailurePolicy(o.Spec.JobTemplate.Spec.PodFailurePolicy)
 	defaultPodSpec(&o.Spec.JobTemplate.Spec.Template.Spec)
 }

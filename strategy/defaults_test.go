@@ -17,7 +17,7 @@ const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
 	`"containers":[{"name":"c","image":"i","env":[{"name":"A","value":""},{"name":"B","valueFrom":{"fieldRef":{` +
 	`"fieldPath":"metadata.name"}}}]}]}}}}`
 
-// TestTreesAndStructs: a tree gets the defaults that a Go struct gets, and loses what the Go type omits.
+// TestTreesAndStructs: a tree gets the same defaults as a Go struct, and loses the fields that the Go type omits.
 func TestTreesAndStructs(t *testing.T) {
 	var tree map[string]any
 	require.NoError(t, json.Unmarshal([]byte(deployment), &tree))
@@ -42,7 +42,7 @@ func TestTreesAndStructs(t *testing.T) {
 	require.Contains(t, deployment, `"value":""`)
 }
 
-// TestOf: what the Go type can't hold is left alone, since the server may be of a later version of Kubernetes.
+// TestOf: a tree that the Go type can't hold is not changed, because the server may have a later version of Kubernetes.
 func TestOf(t *testing.T) {
 	for name, row := range map[string]struct {
 		kind    schema.GroupVersionKind

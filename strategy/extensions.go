@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The defaults of the kinds whose Go types are in other modules than k8s.io/api, for trees. extensions.go imports no
-// more for them: what their Go types leave out is in omitted.
+// Defaults, for trees, of the kinds whose Go types are in modules other than k8s.io/api. To avoid importing these
+// modules, omitted lists the fields that their Go types omit.
 
-// ofExtensions are the functions of these kinds. They return a tree that is as a server decodes it. They share what
-// they do not change with the given one, which they leave as it is.
+// ofExtensions has a function for each of these kinds. It returns a tree as a server decodes it. The result shares
+// unchanged parts with its argument, which is not changed.
 var ofExtensions = map[schema.GroupVersionKind]func(map[string]any) map[string]any{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: definitionTree,
 	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:             apiServiceTree,
 }
 
-// omitted are the fields of these kinds that their Go types leave out when they have their zero values.
+// omitted are the fields that the Go types of these kinds omit if they are zero.
 var omitted = map[string]any{
 	"id": "", "$schema": "", "description": "", "type": "", "format": "", "title": "", "pattern": "", "url": "",
 	"message": "", "messageExpression": "", "fieldPath": "", "singular": "", "listKind": "", "caBundle": "", "group": "",
@@ -28,20 +28,20 @@ var omitted = map[string]any{
 	"priority":              int64(0),
 }
 
-// isNamed are the fields whose keys are names that the author of a schema gave.
+// isNamed are the fields whose keys are names that the author of a schema chose.
 var isNamed = map[string]bool{"properties": true, "patternProperties": true, "definitions": true, "dependencies": true}
 
-// isRaw are the fields of a schema with any JSON.
+// isRaw are the fields of a schema that contain any JSON.
 var isRaw = map[string]bool{"default": true, "example": true, "enum": true}
 
-// isStruct are the fields that stay when they are empty: an empty struct behind a pointer says something.
+// isStruct are the fields that are kept if they are empty, because an empty struct behind a pointer has a meaning.
 var isStruct = map[string]bool{
 	"subresources": true, "status": true, "scale": true, "openAPIV3Schema": true, "schema": true, "not": true,
 	"items": true, "additionalProperties": true, "additionalItems": true, "service": true, "clientConfig": true,
 	"webhook": true, "conversion": true, "externalDocs": true,
 }
 
-// decoded returns a struct of these kinds without what its Go type leaves out.
+// decoded returns a struct of these kinds without the fields that its Go type omits.
 func decoded(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {
@@ -93,7 +93,7 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// with returns a map with a value for a name, if it has none.
+// with returns a map with a value for a name, unless the map already has the name.
 func with(tree map[string]any, name string, value any) map[string]any {
 	if _, ok := tree[name]; ok {
 		return tree
@@ -106,7 +106,7 @@ func with(tree map[string]any, name string, value any) map[string]any {
 	return tree
 }
 
-// withPort returns a map whose service, if there is one, has a port.
+// withPort returns a map in which service, if it exists, has a port.
 func withPort(tree map[string]any) map[string]any {
 	service, ok := tree["service"].(map[string]any)
 	if !ok {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// pullPolicyOf returns the default pull policy of an image: Always if its tag is latest, or if it has neither a tag nor
-// a digest; IfNotPresent if it has another tag, or a digest alone, or is no valid reference.
+// pullPolicyOf returns the default pull policy of an image. It is Always if the tag is latest, or if the image has
+// neither a tag nor a digest. It is IfNotPresent if the image has another tag or only a digest, or is not a valid
+// reference.
 func pullPolicyOf(image string) corev1.PullPolicy {
 	if tagOf(image) == "latest" {
 		return corev1.PullAlways
@@ -37,10 +38,11 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 		`(?::(` + tag + `))?(?:@(` + digest + `))?$`)
 })
 
-// digestLengths are the lengths of the digests that are known, by algorithm.
+// digestLengths are the lengths of digests, by known algorithm.
 var digestLengths = map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
 
-// tagOf returns the tag of an image, latest if it has neither a tag nor a digest, and "" if it is no valid reference.
+// tagOf returns the tag of an image: latest if it has neither a tag nor a digest, and "" if it is not a valid
+// reference.
 func tagOf(image string) string {
 	domain, path := splitDomain(image)
 	name, _, _ := strings.Cut(path, ":")
@@ -57,7 +59,7 @@ func tagOf(image string) string {
 	return parts[2]
 }
 
-// splitDomain returns the domain of an image and the rest. The domain of a short name is docker.io.
+// splitDomain splits an image into its domain and the rest. The domain of a short name is docker.io.
 func splitDomain(image string) (domain, path string) {
 	domain, path, found := strings.Cut(image, "/")
 	isDomain := strings.ContainsAny(domain, ".:") || domain == "localhost" || strings.ToLower(domain) != domain
@@ -73,7 +75,7 @@ func splitDomain(image string) (domain, path string) {
 	return domain, path
 }
 
-// isIdentifier reports whether an image is the identifier of a local one, which is no reference.
+// isIdentifier reports whether an image is the identifier of a local image, which is not a reference.
 func isIdentifier(image string) bool {
 	return len(image) == 64 && strings.Trim(image, "0123456789abcdef") == ""
 }
@@ -88,12 +90,12 @@ func isKnownDigest(digest string) bool {
 
 var (
 	resourceListType = reflect.TypeFor[corev1.ResourceList]()
-	// overheadType is the Overhead of RuntimeClasses, whose ResourceList is not rounded.
+	// overheadType is the Overhead of a RuntimeClass, whose ResourceList is not rounded.
 	overheadType = reflect.TypeFor[nodev1.Overhead]()
 )
 
-// roundQuantities rounds the quantities of all resource lists in an object up to thousandths: 0.0005 is 1m. Kubernetes
-// does so wherever a ResourceList is, because it once had nothing smaller.
+// roundQuantities rounds the quantities of all resource lists in an object up to thousandths: 0.0005 becomes 1m.
+// Kubernetes does so for every ResourceList, because early versions had no smaller unit.
 func roundQuantities(v reflect.Value) {
 	if !holdsResourceList(v.Type()) {
 		return
@@ -115,18 +117,17 @@ func roundQuantities(v reflect.Value) {
 		list := v.Interface().(corev1.ResourceList)
 		for name, q := range list {
 			if q.RoundUp(resource.Milli) {
-				continue // it is exact
+				continue // already exact
 			}
 			list[name] = q
 		}
 	}
 }
 
-// holders remembers which types hold a ResourceList.
+// holders caches whether a type can contain a ResourceList.
 var holders sync.Map
 
-// holdsResourceList reports whether values of a type can have a ResourceList in them, below pointers, structs and
-// slices.
+// holdsResourceList reports whether values of a type can contain a ResourceList, in pointers, structs and slices.
 func holdsResourceList(t reflect.Type) bool {
 	if known, ok := holders.Load(t); ok {
 		return known.(bool)
@@ -137,7 +138,7 @@ func holdsResourceList(t reflect.Type) bool {
 	holds := t == resourceListType
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
-		holders.Store(t, false) // ends the recursion of types that hold themselves
+		holders.Store(t, false) // stops the recursion of types that contain themselves
 		holds = holdsResourceList(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {

@@ -9,7 +9,7 @@ import (
 )
 
 // fieldOf returns a pointer to a field of the struct that obj points to, or nil if its Go type does not have the field.
-// It finds the fields that the oldest supported version of k8s.io/api does not have.
+// It is for fields that the oldest supported version of k8s.io/api does not have.
 func fieldOf[T any](obj any, path ...string) *T {
 	v := reflect.ValueOf(obj).Elem()
 	for _, name := range path {
@@ -21,7 +21,7 @@ func fieldOf[T any](obj any, path ...string) *T {
 	return field
 }
 
-// defaultNewerKind sets the defaults of the kinds that k8s.io/api has at version v1 since v0.36 or later.
+// defaultNewerKind sets the defaults of the kinds that k8s.io/api has at version v1 only since v0.36 or later.
 func defaultNewerKind(obj runtime.Object) {
 	t := reflect.TypeOf(obj)
 	if t.Kind() != reflect.Pointer {

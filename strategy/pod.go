@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod sets the defaults of a Pod, including those that a Pod template does not have.
+// defaultPod sets the defaults of a Pod, including those that do not apply to a Pod template.
 func defaultPod(o *corev1.Pod) {
 	if s := o.Spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
 		*s = 1
@@ -44,7 +44,8 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPodIPs keeps the older field podIP and podIPs the same. podIP wins: an older kubelet sets it alone.
+// defaultPodIPs keeps podIPs consistent with the older field podIP. If they differ, podIP is used, because older
+// kubelets set only podIP.
 func defaultPodIPs(s *corev1.PodStatus) {
 	switch {
 	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
@@ -203,8 +204,8 @@ func defaultPersistentVolumeSource(v *corev1.PersistentVolumeSource) {
 	defaultAzureDisk(v.AzureDisk)
 }
 
-// Volumes and PersistentVolumes have different Go types for the same source, so these
-// functions take the fields.
+// Volumes and PersistentVolumes have different Go types for the same source, so these functions take fields as
+// arguments.
 
 func defaultRBD(pool, user, keyring *string) {
 	setDefault(pool, "rbd")

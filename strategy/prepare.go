@@ -9,16 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// prepare does to a Go struct of k8s.io/api, in place, what kube-apiserver's strategies and the admission plugins that
-// it enables by default do before a write of the object itself is stored, without what needs the state of the server,
-// such as an allocated address: fields that a write must not change are as in live, and fields that follow from others
-// are set. live is nil for a create, and else of the same type. What a write resets for its field manager too, the
-// status above all, is not here, and the status is left alone. It leaves objects of other types alone.
+// prepare changes a Go struct of k8s.io/api, in place, as kube-apiserver does before it stores a write to the main
+// resource. It does what the strategies do, and the admission plugins that are enabled by default, except what needs
+// the state of the server, such as allocating an address: it restores live's values of fields that the write must not
+// change, and sets fields that depend on other fields. live is nil for a create, and otherwise has the same type.
+// prepare does not restore fields that the write also resets for its field manager, such as the status. It does not
+// change objects of other types.
 func prepare(obj, live runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
 		if before, ok := live.(*corev1.Namespace); ok {
-			// The finalize subresource removes them when the namespace is empty.
+			// The finalize subresource removes the finalizers when the namespace is empty.
 			o.Spec.Finalizers = slices.Clone(before.Spec.Finalizers)
 		} else if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
 			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
@@ -52,14 +53,14 @@ func prepare(obj, live runtime.Object) {
 	}
 }
 
-// isPrepared are the kinds that prepare does something to.
+// isPrepared are the kinds that prepare may change.
 var isPrepared = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}: true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
 	{Kind: "PersistentVolumeClaim"}: true, {Kind: "Pod"}: true, {Kind: "Node"}: true,
 }
 
-// prepareOf returns a function for plans.Options.Prepare that does what prepare does, to Go structs and to
-// trees; nil for kinds that it leaves alone. A tree that the Go type can't hold is left alone.
+// prepareOf returns a function for plans.Options.Prepare that applies prepare to Go structs and to trees; nil for kinds
+// that prepare does not change. It does not change a tree that the Go type can't hold.
 func prepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 	if !isPrepared[gvk.GroupKind()] {
 		return nil
@@ -87,7 +88,7 @@ func prepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 	}
 }
 
-// addNotReadyTaint keeps Pods from a new Node until a controller finds it ready.
+// addNotReadyTaint adds the taint that keeps Pods from a new Node until a controller finds the Node ready.
 func addNotReadyTaint(s *corev1.NodeSpec) {
 	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
 	for _, t := range s.Taints {
@@ -98,16 +99,15 @@ func addNotReadyTaint(s *corev1.NodeSpec) {
 	s.Taints = append(s.Taints, notReady)
 }
 
-// keepSecretNames drops everything but the names from the Secrets of a ServiceAccount: they
-// are in its namespace.
+// keepSecretNames keeps only the names of a ServiceAccount's Secrets, because they are in its namespace.
 func keepSecretNames(o *corev1.ServiceAccount) {
 	for i := range o.Secrets {
 		o.Secrets[i] = corev1.ObjectReference{Name: o.Secrets[i].Name}
 	}
 }
 
-// isVolumeSource reports whether the dataSource of a PersistentVolumeClaim may have this
-// kind. Other kinds need dataSourceRef.
+// isVolumeSource reports whether the dataSource of a PersistentVolumeClaim may have this kind. Other kinds need
+// dataSourceRef.
 func isVolumeSource(s *corev1.TypedLocalObjectReference) bool {
 	if s == nil {
 		return false
@@ -120,15 +120,15 @@ func isVolumeSource(s *corev1.TypedLocalObjectReference) bool {
 		group == "snapshot.storage.k8s.io" && s.Kind == "VolumeSnapshot"
 }
 
-// dropOtherSource drops a dataSource of another kind, unless live has a source already.
+// dropOtherSource removes a dataSource of any other kind, unless live already has a source.
 func dropOtherSource(s, live *corev1.PersistentVolumeClaimSpec) {
 	if live.DataSource == nil && live.DataSourceRef == nil && s.DataSourceRef == nil && !isVolumeSource(s.DataSource) {
 		s.DataSource = nil
 	}
 }
 
-// syncDataSources copies dataSource to dataSourceRef or back if only one of them is set.
-// Only dataSourceRef can have a namespace; such a reference is not copied.
+// syncDataSources copies dataSource to dataSourceRef, or the reverse, if only one of them is set. Only dataSourceRef
+// can have a namespace; a reference with a namespace is not copied.
 func syncDataSources(s *corev1.PersistentVolumeClaimSpec) {
 	switch source, ref := s.DataSource, s.DataSourceRef; {
 	case source != nil && ref == nil:
@@ -140,11 +140,11 @@ func syncDataSources(s *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// defaultTolerationSeconds is how long a Pod stays on a node that is not ready or not
-// reachable. It is the default of the DefaultTolerationSeconds admission plugin.
+// defaultTolerationSeconds is how long a Pod stays on a node that is not ready or not reachable, by default of the
+// DefaultTolerationSeconds admission plugin.
 const defaultTolerationSeconds = int64(300)
 
-// keepPriority keeps the priority that a Pod was given when it was created.
+// keepPriority keeps the priority that a Pod got at its creation.
 func keepPriority(s, live *corev1.PodSpec) {
 	if s.Priority == nil {
 		s.Priority = live.Priority
@@ -154,8 +154,8 @@ func keepPriority(s, live *corev1.PodSpec) {
 	}
 }
 
-// addDefaultTolerations adds tolerations for the taints not-ready and unreachable, unless
-// the Pod has tolerations for them.
+// addDefaultTolerations adds tolerations for the taints not-ready and unreachable, unless the Pod already tolerates
+// them.
 func addDefaultTolerations(s *corev1.PodSpec) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		tolerated := slices.ContainsFunc(s.Tolerations, func(t corev1.Toleration) bool {

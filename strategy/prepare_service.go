@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keepAllocated copies allocated fields from the live Service if the update omits them.
+// keepAllocated copies allocated fields from the live Service if an update omits them.
 func keepAllocated(s, live *corev1.ServiceSpec) {
 	external := s.Type == corev1.ServiceTypeExternalName || live.Type == corev1.ServiceTypeExternalName
 	if !external {
@@ -15,7 +15,7 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	if len(s.ClusterIPs) == 0 && (!external || s.ClusterIP == live.ClusterIP) {
 		s.ClusterIPs = slices.Clone(live.ClusterIPs)
 	}
-	// A client that knows only the older field changed it.
+	// The client changed only the older field, because it does not know the newer one.
 	if s.ClusterIP != live.ClusterIP && slices.Equal(s.ClusterIPs, live.ClusterIPs) {
 		s.ClusterIPs = nil
 		if s.ClusterIP != "" || live.ClusterIP == "" {
@@ -43,7 +43,8 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	}
 }
 
-// firstIfEqual returns the first item of a list that an update did not change: its policy says that one is enough.
+// firstIfEqual returns the first item of a list if an update did not change the list, because the policy asks for one
+// item.
 func firstIfEqual[T comparable](list, live []T) []T {
 	if len(list) > 1 && slices.Equal(list, live) {
 		return list[:1]
@@ -51,8 +52,8 @@ func firstIfEqual[T comparable](list, live []T) []T {
 	return list
 }
 
-// keepNodePorts copies node ports from the live ports of the same names, unless the update
-// sets a node port or uses the live one for another port.
+// keepNodePorts copies node ports from live ports with the same names, unless the update sets a node port, or uses
+// live's node port for another port.
 func keepNodePorts(s, live *corev1.ServiceSpec) {
 	used, byName := nodePortsOf(s), map[string]int32{}
 	for _, p := range live.Ports {
@@ -65,8 +66,8 @@ func keepNodePorts(s, live *corev1.ServiceSpec) {
 	}
 }
 
-// dropInternalTrafficPolicy drops the internal traffic policy of a Service of type ExternalName. An unknown one stays,
-// for validation to refuse.
+// dropInternalTrafficPolicy removes the internal traffic policy of a Service of type ExternalName. It keeps an unknown
+// policy, so that validation rejects it.
 func dropInternalTrafficPolicy(s *corev1.ServiceSpec) {
 	if p := s.InternalTrafficPolicy; p != nil &&
 		(*p == corev1.ServiceInternalTrafficPolicyCluster || *p == corev1.ServiceInternalTrafficPolicyLocal) {
@@ -74,8 +75,8 @@ func dropInternalTrafficPolicy(s *corev1.ServiceSpec) {
 	}
 }
 
-// dropForNewType drops allocated fields that a Service of the new type must not have. It
-// keeps fields that the same update changes: validation judges them.
+// dropForNewType removes allocated fields that a Service of the new type must not have. It keeps fields that the update
+// also changes, so that validation checks them.
 func dropForNewType(o, live *corev1.Service) {
 	s, before := &o.Spec, &live.Spec
 	if s.Type == corev1.ServiceTypeExternalName && before.Type != corev1.ServiceTypeExternalName {
@@ -114,7 +115,7 @@ func dropUnchanged[T comparable](p **T, before *T) {
 	}
 }
 
-// dropNodePorts drops the node ports, unless one of them is new.
+// dropNodePorts removes the node ports, unless one of them is new.
 func dropNodePorts(s, before *corev1.ServiceSpec) {
 	known := nodePortsOf(before)
 	for port := range nodePortsOf(s) {
@@ -143,7 +144,7 @@ func hasNodePorts(s *corev1.ServiceSpec) bool {
 	return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// AllocatesNodePorts reports whether a Service gets node ports that it does not name.
+// AllocatesNodePorts reports whether a server allocates node ports for a Service that does not set them.
 func AllocatesNodePorts(s *corev1.ServiceSpec) bool {
 	return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer &&
 		(s.AllocateLoadBalancerNodePorts == nil || *s.AllocateLoadBalancerNodePorts)

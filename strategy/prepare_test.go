@@ -22,8 +22,8 @@ func spec(t *testing.T, u *unstructured.Unstructured) string {
 	return string(data)
 }
 
-// TestPrepareOf: what a server puts back or derives in an update. That nothing is missing is tested with plans, in
-// cmd/internal/cli.
+// TestPrepareOf shows fields that a server restores or derives in an update. Plans in cmd/internal/cli test that
+// nothing is missing.
 func TestPrepareOf(t *testing.T) {
 	for _, row := range []struct{ why, kind, live, merged, want string }{
 		{"finalizers are for the finalize subresource", "Namespace", `{"finalizers":["kubernetes"]}`, `{"finalizers":[]}`,
@@ -53,7 +53,7 @@ func TestPrepareOf(t *testing.T) {
 	require.Equal(t, given, later, "a field of a later version: the tree is left alone")
 }
 
-// TestTreesOfExtensions: trees of kinds whose Go types are in other modules.
+// TestTreesOfExtensions has trees of kinds whose Go types are in other modules.
 func TestTreesOfExtensions(t *testing.T) {
 	crd := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	service := schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}

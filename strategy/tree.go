@@ -36,8 +36,8 @@ var (
 	schemes     = map[schema.GroupVersion]*runtime.Scheme{}
 )
 
-// NewObject returns the zero value of the Go type of a built-in kind, with its kind; ok is false for kinds that
-// k8s.io/api does not have.
+// NewObject returns the zero value of the Go type of a built-in kind, with its apiVersion and kind; ok is false for
+// kinds that k8s.io/api does not have.
 func NewObject(gvk schema.GroupVersionKind) (obj runtime.Object, ok bool) {
 	add := packages[gvk.GroupVersion()]
 	if add == nil {
@@ -61,9 +61,9 @@ func NewObject(gvk schema.GroupVersionKind) (obj runtime.Object, ok bool) {
 	return obj, true
 }
 
-// treeOf returns an object of a built-in kind as a server decodes it: without what its Go type leaves out, and with
-// defaults. A field that the Go type does not have, or a kind that k8s.io/api does not have, is an error. The result
-// shares no memory with tree.
+// treeOf returns an object of a built-in kind as a server decodes it: without the fields that its Go type omits, and
+// with defaults. It returns an error for a field that the Go type does not have, or a kind that k8s.io/api does not
+// have. The result shares no memory with tree.
 func treeOf(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, error) {
 	obj, err := structOf(gvk, tree)
 	if err != nil {
@@ -73,7 +73,7 @@ func treeOf(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, e
 	return newTree(obj)
 }
 
-// structOf returns a tree as a Go struct. A field that the struct does not have is an error.
+// structOf returns a tree as a Go struct. It returns an error for a field that the struct does not have.
 func structOf(gvk schema.GroupVersionKind, tree map[string]any) (runtime.Object, error) {
 	obj, ok := NewObject(gvk)
 	if !ok {
@@ -104,8 +104,8 @@ func newTree(obj runtime.Object) (map[string]any, error) {
 }
 
 // defaulterOf returns a function for plans.Options.Defaulter and fieldmanager.Options.Defaulter. It sets the defaults
-// of objects of a kind in place: of Go structs and of trees. A tree that the Go type can't hold is left alone, such as
-// one with a field of a later version of Kubernetes, and so are objects of other kinds.
+// of objects of a kind in place, in Go structs and in trees. It does not change a tree that the Go type can't hold,
+// such as one with a field of a later version of Kubernetes, or objects of other kinds.
 func defaulterOf(gvk schema.GroupVersionKind) func(runtime.Object) {
 	return func(obj runtime.Object) {
 		u, ok := obj.(*unstructured.Unstructured)
@@ -121,9 +121,9 @@ func defaulterOf(gvk schema.GroupVersionKind) func(runtime.Object) {
 	}
 }
 
-// packages has the functions that add the Go types of the built-in kinds to a scheme, by group version. Calling all of
-// them takes milliseconds, which a program saves that handles some. They are the group versions that all supported
-// versions of k8s.io/api have: not storagemigration.k8s.io/v1, whose only kind has no defaults.
+// packages has the functions that add the Go types of built-in kinds to a scheme, by group version. To call all of them
+// takes milliseconds, so a program calls only those that it needs. It has the group versions that all supported
+// versions of k8s.io/api have, except storagemigration.k8s.io/v1, whose only kind has no defaults.
 var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
 	admissionregistrationv1.SchemeGroupVersion: admissionregistrationv1.AddToScheme,
 	appsv1.SchemeGroupVersion:                  appsv1.AddToScheme,

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The type of the tables, by hand for Tenure and as a schema for upstream: one
-// field of every topology.
+// The type that the tables use, written by hand for Tenure and as a schema for upstream. It has one field of each
+// topology.
 var (
 	str  = &typed.Type{Scalar: typed.String}
 	num  = &typed.Type{Scalar: typed.Numeric}
@@ -135,7 +135,7 @@ func set(t testing.TB, text string) *fieldpath.Set {
 	return s
 }
 
-// lines returns the paths of s, one a line, as the tables write them.
+// lines returns the paths of s, one per line, as the tables write them.
 func lines(s *fieldpath.Set) []string {
 	if s.IsEmpty() {
 		return nil

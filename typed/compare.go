@@ -9,10 +9,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Comparison is how one value differs from another of the same type. A path is in one of the sets only, with two
-// exceptions. If the shape of a field changed, the paths that were below it are removed, those that are below it now
-// are added, and a scalar or atomic value on either side is modified. An item that is duplicated on one side and
-// occurs once on the other is both removed and added.
+// Comparison describes how one value differs from another value of the same type. A path is in only one of the sets,
+// with two exceptions. If the shape of a field changed, the paths below the old value are removed, the paths below the
+// new value are added, and a scalar or atomic value on either side is modified. An item that is duplicated on one side
+// and occurs once on the other is both removed and added.
 //
 // For example, with ports keyed by port:
 //
@@ -29,8 +29,8 @@ type Comparison struct {
 	Modified *fieldpath.Set
 	// Removed holds the paths of leaves, items and containers that only the old value has.
 	Removed *fieldpath.Set
-	// Inexact says that the values may differ although no path does: by the semantics, in the order of items, or in
-	// items that can't be selected.
+	// Inexact means that the values may differ although the sets contain no path: in values that the semantics treat as
+	// equal, in the order of items, or in items that can't be selected.
 	Inexact bool
 }
 
@@ -48,7 +48,7 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 }
 
 // Compare returns how updated differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
-// O(size) of both values; parts that are one value in memory are skipped. The order of items makes no difference; see
+// O(size) of both values; it skips parts that are the same value in memory. It ignores the order of items; see
 // [Type.Reordered].
 func (t *Type) Compare(old, updated any) Comparison {
 	return (*Semantics)(nil).Compare(t, old, updated)
@@ -60,7 +60,7 @@ func (s *Semantics) Compare(t *Type, old, updated any) Comparison {
 	return c.run(t, old, updated)
 }
 
-// compareAndValidate is values.CompareAndValidate.
+// compareAndValidate implements values.CompareAndValidate.
 func (s *Semantics) compareAndValidate(t *Type, old, updated any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: limits.MaxValues, check: true, except: except}
 	c = x.run(t, old, updated)
@@ -74,7 +74,7 @@ type comparer struct {
 	check   bool     // validate the parts that only the new value has
 	invalid bool     // such a part is invalid
 	inexact bool     // see [Comparison.Inexact]
-	except  []string // the path below the current place that is left out
+	except  []string // path of the part to leave out, below the current place
 }
 
 func (c *comparer) run(t *Type, old, updated any) Comparison {
@@ -97,8 +97,9 @@ func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set
 	return w.fields.Set()
 }
 
-// validateNew validates a part of the new value that replaces another, if c.check is true. Then its children need not
-// be validated: it sets c.check to false, and returns the value that the caller has to restore.
+// validateNew validates a part of the new value that replaces another part, if c.check is true. The children of that
+// part need no second validation: validateNew sets c.check to false, and returns the old c.check for the caller to
+// restore.
 func (c *comparer) validateNew(t *Type, updated any, depth int) (check bool) {
 	if check = c.check; check {
 		w := newValidator(stored)
@@ -120,7 +121,7 @@ const (
 	setsOfComparison
 )
 
-// difference is how one place of two values differs: what each of the sets has of it.
+// difference is how two values differ at one place: the entry of each set there.
 type difference [setsOfComparison]fieldpath.Entry
 
 func (d *difference) unite(o difference) {
@@ -146,7 +147,7 @@ func (d *differences) result() (out difference) {
 	return out
 }
 
-// compare returns the difference at one place, at a depth. One of the values may be missing.
+// compare returns the difference at one place at the given depth. Either value may be missing.
 func (c *comparer) compare(t *Type, old, updated any, depth int) (d difference) {
 	if same(old, updated) {
 		return d
@@ -163,7 +164,7 @@ func (c *comparer) compare(t *Type, old, updated any, depth int) (d difference) 
 		return d
 	}
 	before, after := t.shapeOf(old), t.shapeOf(updated)
-	// A value without the shape of a container is compared as an empty one.
+	// A value that does not have the shape of its container is compared as an empty container.
 	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(updated)) {
 		return c.compareAs(t, after, old, updated, depth)
 	}
@@ -176,7 +177,7 @@ func (c *comparer) compare(t *Type, old, updated any, depth int) (d difference) 
 	return d
 }
 
-// compareAs compares two values as the first of the shapes.
+// compareAs compares two values as values of the first shape in shapes.
 func (c *comparer) compareAs(t *Type, shapes shape, old, updated any, depth int) difference {
 	if depth > limits.MaxDepth {
 		c.invalid = true
@@ -192,8 +193,8 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, updated any, depth int)
 	case shape == mapShape:
 		return c.compareMaps(t.Map, asMap(old), asMap(updated), depth)
 	}
-	// Most pairs of lists have the same items in the same order: those are compared without elements. The others are
-	// compared by elements, the definition.
+	// Most pairs of lists have the same items in the same order. compareInOrder compares them without making elements.
+	// All others are compared by their elements, which defines the result.
 	d, ok := c.compareInOrder(t.List, asList(old), asList(updated), depth)
 	if !ok {
 		d = c.compareByElements(t, asList(old), asList(updated), depth)
@@ -255,15 +256,16 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 	}
 }
 
-// maxDiffering is the number of items that [comparer.compareInOrder] compares, and searches for duplicates.
+// maxDiffering is the maximum number of unequal items that [comparer.compareInOrder] compares and checks for
+// duplicates.
 const maxDiffering = 8
 
 // maxOrdered bounds the nesting of lists that are compared in order. Each level compares differing items again, so a
-// value that is all nesting would cost its depth times its size.
+// value that consists only of nested lists would cost its depth times its size.
 const maxOrdered = 64
 
-// compareInOrder compares two lists whose items have the same elements in the same order; all but a few items are
-// equal. ok is false for other lists, and if one of those few may be duplicated.
+// compareInOrder compares two lists whose items have the same elements in the same order, and whose items are equal
+// except for at most maxDiffering. ok is false for other lists, and if one of the unequal items may be duplicated.
 func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d difference, ok bool) {
 	if len(old) != len(updated) || depth > maxOrdered {
 		return d, false
@@ -286,7 +288,7 @@ func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d dif
 		if err != nil {
 			return d, false
 		}
-		for j := range updated { // what is duplicated in one list is in the other
+		for j := range updated { // an item that is duplicated in one list is duplicated in the other
 			if j != i && l.sameItem(updated[j], updated[i]) {
 				return d, false
 			}
@@ -297,15 +299,14 @@ func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d dif
 }
 
 // compareByElements compares two lists by the elements of their items. A duplicated item is compared as one leaf. If
-// only one side has duplicates of an item, it is added or removed as a whole, in favour of the other side
-// (spec rule 5.4).
+// only updated has duplicates of an item, the item is added; if only old has them, it is removed (spec rule 5.4).
 func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) difference {
 	c.inexact = true
 	var d differences
 	l := t.List
 	before, after := l.indexOf(old), l.indexOf(updated)
 	check := c.check
-	if len(after.first) < len(updated) { // items that are not compared one by one
+	if len(after.first) < len(updated) { // updated has items that are not compared one by one
 		c.validateNew(t, updated, depth)
 	}
 	for i, e := range before.elems {
@@ -322,7 +323,7 @@ func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) dif
 	return d.result()
 }
 
-// compareItem compares the items with one element.
+// compareItem compares the items of both lists that have the element e.
 func (c *comparer) compareItem(l *List, e fieldpath.Element, before, after *index, depth int) (d difference) {
 	nOld, nNow := before.times(e), after.times(e)
 	if nOld > 1 && nNow > 1 {
@@ -337,7 +338,7 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, before, after *inde
 	return d
 }
 
-// equalDuplicates reports whether the duplicates of element e are equal, in their order.
+// equalDuplicates reports whether the duplicates of element e are equal, in the same order.
 func equalDuplicates(e fieldpath.Element, before, after *index) bool {
 	return slices.EqualFunc(before.many[e.Text()], after.many[e.Text()], func(i, j int) bool {
 		return Equal(before.list[i], after.list[j])

@@ -184,15 +184,15 @@ func TestEqual(t *testing.T) {
 			require.Equal(t, row.want, typed.Equal(row.b, row.a), "both ways")
 			if strings.HasPrefix(row.name, "not JSON") || strings.HasPrefix(row.name, "beyond int64") ||
 				strings.HasPrefix(row.name, "same ") {
-				return // upstream panics, or has no such number
+				return // upstream panics, or does not have this number
 			}
 			require.Equal(t, row.want, value.Equals(value.NewValueInterface(row.a), value.NewValueInterface(row.b)), "upstream")
 		})
 	}
 }
 
-// TestEqualItems compares random lists of maps, mostly with the same names, with copies that differ in one place at
-// most. Upstream says whether they are equal.
+// TestEqualItems compares random lists of maps, most of which have the same names, with copies that differ in at most
+// one place. Upstream decides whether they are equal.
 func TestEqualItems(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	name := func() string { return string(rune('a' + random.IntN(12))) }
@@ -266,8 +266,8 @@ func TestEqualItems(t *testing.T) {
 	require.False(t, typed.Equal(slices.Repeat([]any{endless()}, 8), slices.Repeat([]any{endless()}, 8)), "too deep")
 }
 
-// TestCompareAndValidate shows what is found to fit while it is compared: only what the
-// old value does not have is asked to.
+// TestCompareAndValidate shows which values are valid during a comparison: only what the old value does not have is
+// validated.
 func TestCompareAndValidate(t *testing.T) {
 	long := strings.Repeat("x", limits.MaxElement)
 	for _, row := range []struct {
@@ -348,7 +348,7 @@ func TestCompareAndValidate(t *testing.T) {
 	}
 }
 
-// TestCompareAndValidateItems shows that a new list is at most as long as any.
+// TestCompareAndValidateItems shows that the limit of items applies to new lists.
 func TestCompareAndValidateItems(t *testing.T) {
 	many := make([]any, limits.MaxItems+1)
 	for i := range many {
@@ -358,7 +358,7 @@ func TestCompareAndValidateItems(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestCompareAndValidateNumbers shows that a number that JSON does not have is refused where it is new.
+// TestCompareAndValidateNumbers shows that a new number that JSON can't represent is rejected.
 func TestCompareAndValidateNumbers(t *testing.T) {
 	for _, n := range []any{math.NaN(), math.Inf(1)} {
 		for _, name := range []string{"num", "free"} {
@@ -387,7 +387,7 @@ func requireSameComparison(t *testing.T, want, got typed.Comparison) {
 	require.Equal(t, lines(want.Removed), lines(got.Removed))
 }
 
-// TestCompareAndValidateLimits shows that values are counted (spec rule 12.1), each once.
+// TestCompareAndValidateLimits shows that each value is counted once (spec rule 12.1).
 func TestCompareAndValidateLimits(t *testing.T) {
 	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
 	items := func(n, last int, leaf any) []any {
@@ -410,14 +410,14 @@ func TestCompareAndValidateLimits(t *testing.T) {
 		require.Equal(t, row.ok, ok, row.name)
 	}
 
-	// What is new is validated once, however deep it is.
+	// A new part is validated only once, at any depth.
 	deep := any(make([]any, 10_000))
 	for range limits.MaxDepth - 10 {
 		deep = map[string]any{"a": deep}
 	}
 	_, ok := (*typed.Semantics)(nil).CompareAndValidate(typed.Deduced(), map[string]any{}, map[string]any{"a": deep})
 	require.True(t, ok)
-	// And too deep is too deep, also where only its end is new.
+	// A value that is nested too deep is rejected even if only its deepest part is new.
 	nested := func(depth int, leaf string) (v any) {
 		v = leaf
 		for range depth {

@@ -4,19 +4,19 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// Default returns v as stored by a server that knows the schema and nothing else (spec rule 13.2): a declared field
-// that is missing gets its default, and a field that is null and not nullable is removed. It visits atomic lists and
-// maps, and the defaults themselves. Defaults that only the code of a server knows, such as the replicas of a
-// Deployment, are not set.
+// Default returns v as a server stores it that knows only the schema (spec rule 13.2): a missing declared field gets
+// its default, and a null field that is not nullable is removed. Default also visits atomic lists and maps, and the
+// defaults themselves. It does not set defaults that only the code of a server knows, such as the replicas of a
+// Deployment.
 //
-// v must be valid. The result shares memory with v and with the schema. It is v itself if nothing changes.
+// v must be valid. The result shares memory with v and with the schema. If nothing changes, the result is v itself.
 func (t *Type) Default(v any) any {
 	left := limits.MaxValues
 	return t.setDefaults(v, 0, &left)
 }
 
-// setDefaults is Default for a value at a depth. left is the number of defaults that may still be set. Without these
-// bounds, defaults that contain each other would never end.
+// setDefaults is Default for a value at the given depth. left is the number of defaults that may still be set. Both
+// bounds stop defaults that contain each other.
 func (t *Type) setDefaults(v any, depth int, left *int) any {
 	if depth > limits.MaxDepth {
 		return v
@@ -34,7 +34,7 @@ func (t *Type) setDefaults(v any, depth int, left *int) any {
 	return v
 }
 
-// mayHold reports whether a default has a shape that the type has. Kubernetes 1.28 and older publish {} as the default
+// mayHold reports whether the type allows the shape of a default. Kubernetes 1.28 and older publish {} as the default
 // of times, which are scalars.
 func (t *Type) mayHold(v any) bool {
 	_, isMap := v.(map[string]any)

@@ -28,7 +28,7 @@ func TestDefault(t *testing.T) {
 		"plain":  {Type: &typed.Type{List: typed.AtomicList(port)}},
 		"sealed": {Type: &typed.Type{Map: typed.NewMap(nil, limits).WithAtomic(true)}},
 		"bare":   {Default: map[string]any{}},            // without a type
-		"time":   {Type: str, Default: map[string]any{}}, // as Kubernetes 1.28 has it, never set
+		"time":   {Type: str, Default: map[string]any{}}, // as published by Kubernetes 1.28; never set
 	}, str)}
 	full := map[string]any{
 		"size": int64(1), "choice": "a", "limits": map[string]any{"cpu": "1"}, "bare": map[string]any{},
@@ -100,7 +100,7 @@ func clone(v any) any {
 	return v
 }
 
-// A default that is in itself ends at the depth of a value.
+// A default that contains itself ends at the maximum depth of a value.
 func TestDefaultInItself(t *testing.T) {
 	chain := &typed.Type{}
 	chain.Map = typed.NewMap(map[string]typed.Field{"a": {Type: chain, Default: map[string]any{}}}, nil)
@@ -111,8 +111,8 @@ func TestDefaultInItself(t *testing.T) {
 	require.LessOrEqual(t, depth, limits.MaxDepth+2)
 }
 
-// TestDefaultOfInvalidValues: a value without a type, or of another kind than its type
-// says, as what is stored may be, has no defaults, and stays.
+// TestDefaultOfInvalidValues shows that values without a type, and values whose kind their type does not allow, get no
+// defaults and do not change. Stored objects may contain such values.
 func TestDefaultOfInvalidValues(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{

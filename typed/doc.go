@@ -1,5 +1,5 @@
-// Package typed implements how values of a type merge: it validates values, computes the paths that they hold,
-// merges, compares, removes, extracts and defaults.
+// Package typed implements how values of a type merge: it validates, merges, compares, extracts, removes and defaults
+// values, and computes the paths that values contain.
 //
 // # Values
 //
@@ -9,11 +9,11 @@
 //
 // # Topology
 //
-// A [Type] describes the shapes that a value may have (scalar, list, map) and how each merges. Types form a graph: a
-// type that contains itself, such as JSONSchemaProps, is a cycle. Package typed/openapi compiles types from OpenAPI
-// documents and CustomResourceDefinitions; [Deduced] is for values without a schema. A [List] and a [Map] can't be
-// changed. A Type is a variable, so that it can be made before the types that contain it; it must not be changed once
-// it is used.
+// A [Type] describes the shapes that a value may have (scalar, list, map) and how each shape merges. Types form a
+// graph: a type that contains itself, such as JSONSchemaProps, is a cycle. Package typed/openapi compiles types from
+// OpenAPI documents and CustomResourceDefinitions; [Deduced] is the type of values without a schema. A [List] and a
+// [Map] can't be changed. The fields of a Type can, so that a Type can exist before the types that contain it; do not
+// change a Type after its first use.
 //
 //	atomic list or map      a leaf: replaced and owned as a whole
 //	granular map, struct    each entry or field merges and is owned by itself
@@ -22,8 +22,8 @@
 //
 // # Operations
 //
-// [Type.Merge] is what a server-side apply needs first: it validates an intent, merges it, and returns what it owns.
-// For example, with a set called tags:
+// [Type.Merge] is the first step of a server-side apply: it validates an intent, merges it, and returns the fields that
+// the intent owns. For example, with a set called tags:
 //
 //	tags := typed.SetList(&typed.Type{Scalar: typed.String})
 //	t := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"tags": {Type: &typed.Type{List: tags}}}, nil)}
@@ -34,9 +34,9 @@
 //
 // # Limits
 //
-// [Type.Validate] checks the limits of a value (spec rules 12.1 and 12.2). No operation recurses deeper than the
-// deepest value that they allow: deeper values are different in a comparison, are an error in a merge, and are leaves
-// for the others. The cost of an operation follows the size of the value written as JSON, which is unbounded for a
-// container that contains itself twice. Validate rejects that, and must be called first on untrusted input. [Equal] and
-// [Type.Merge] do not need it.
+// [Type.Validate] checks the limits of a value (spec rules 12.1 and 12.2). No operation recurses deeper than these
+// limits allow: a comparison treats deeper values as different, a merge returns an error, and other operations treat
+// deeper values as leaves. The cost of an operation grows with the size of the value written as JSON, which is
+// unbounded for a container that contains itself twice. Validate rejects such a container, so call it first on
+// untrusted input. [Equal] and [Type.Merge] do not need this call.
 package typed

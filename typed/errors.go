@@ -24,8 +24,8 @@ func (e *Error) Error() string {
 	return e.Path.Short() + ": " + e.Detail
 }
 
-// Errors are the violations of a type by one value, sorted by path: the first 100, followed by one without a path that
-// counts the others (spec rule 12.6).
+// Errors are the violations of a type by one value, sorted by path. After the first 100 comes an Error without a path
+// that counts the others (spec rule 12.6).
 type Errors []*Error
 
 func (e Errors) Error() string {
@@ -40,7 +40,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap makes each error visible to errors.As.
+// Unwrap returns all errors, so that errors.As finds each.
 func (e Errors) Unwrap() []error {
 	out := make([]error, len(e))
 	for i := range e {
@@ -49,7 +49,7 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// faults collects violations during a walk. path is the path of the current value; it is copied only for a violation.
+// faults collects violations during a walk. path is the path of the current value; only a violation copies it.
 //
 // Invariants:
 //
@@ -76,8 +76,8 @@ func (f *faults) add(format string, args ...any) {
 	}
 }
 
-// trim keeps the first MaxErrors violations. It runs once in MaxErrors additions, so a million violations cost O(1)
-// each.
+// trim keeps the first MaxErrors violations. It runs once per MaxErrors additions, so even with a million violations
+// each costs O(1).
 func (f *faults) trim() {
 	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
 	if len(f.errs) > limits.MaxErrors {
@@ -88,7 +88,7 @@ func (f *faults) trim() {
 	}
 }
 
-// err returns the violations sorted, or nil for none.
+// err returns the sorted violations, or nil if there are none.
 func (f *faults) err() error {
 	if len(f.errs) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (f *faults) err() error {
 	return f.errs
 }
 
-// shortPath is a path in the text of an error.
+// shortPath is a path whose text in an error is bounded.
 type shortPath fieldpath.Path
 
 func (p shortPath) String() string { return fieldpath.Path(p).Short() }

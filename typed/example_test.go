@@ -38,8 +38,8 @@ func encode(v any) string {
 	return string(b)
 }
 
-// A server-side apply merges an intent into the live object. What its manager dropped is what its last intent owned and
-// this one does not.
+// A server-side apply merges an intent into the live object. A manager drops the fields that its last intent owned and
+// its new intent does not contain.
 func ExampleType_Merge() {
 	t := container()
 	live := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}], "args": ["q"]}`)
@@ -64,7 +64,7 @@ func ExampleType_Merge() {
 	// modified .image
 }
 
-// The merged list has the order of the intent where that reorders the items that it shares with the live object.
+// The merged list has the intent's order if the intent reorders items that the live object also has.
 func ExampleType_Merge_order() {
 	live := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}], "args": ["q"]}`)
 	intent := decode(`{"image": "b", "ports": [{"port": 90}, {"port": 80}]}`)

@@ -1,6 +1,6 @@
 package typed
 
-// What package values has of this package, for tests.
+// Functions that this package provides only to package values, exported for tests.
 
 type Finder = finder
 

@@ -5,10 +5,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Extract returns the part of v whose paths are in set: the intent that owns just these paths (spec rule 7.1). Pass
-// the [fieldpath.Set.Leaves] of an entry's set to leave out what others put into the entry's containers. An item of a
-// keyed list that is partly extracted has its key fields only if they are in set, or if withKeys is true. Extract
-// returns nil if v has nothing of set. The result shares memory with v.
+// Extract returns the part of v whose paths are in set: the intent that owns exactly these paths (spec rule 7.1). To
+// omit the fields that other managers added to the entry's containers, pass the [fieldpath.Set.Leaves] of the entry's
+// set. If only a part of an item of a keyed list is extracted, it has its key fields only if they are in set, or if
+// withKeys is true. Extract returns nil if v contains no path of set. The result shares memory with v.
 func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 	out, ok := extractor{withKeys}.value(t, v, set)
 	if !ok {
@@ -19,7 +19,7 @@ func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 
 type extractor struct{ withKeys bool }
 
-// value returns the part of v below the paths of set; ok is false if there is none.
+// value returns the part of v at the paths in set; ok is false if there is none.
 func (x extractor) value(t *Type, v any, set *fieldpath.Set) (out any, ok bool) {
 	if m := asMap(v); len(m) > 0 && t.Map != nil && !t.Map.isAtomic {
 		kept := x.entries(t.Map, m, set)
@@ -46,15 +46,15 @@ func (x extractor) entries(m *Map, entries map[string]any, set *fieldpath.Set) m
 		case ok:
 			out[name] = part
 		case entry.Member:
-			// The container is owned, its content is not.
+			// The entry owns the container but not its content.
 			out[name] = ownedLike(v)
 		}
 	}
 	return out
 }
 
-// ownedLike returns the intent for a container that is owned without any of its content. For a list that is null,
-// since an intent with an empty list owns nothing (spec rule 4.2).
+// ownedLike returns the intent that owns a container without its content. For a list, it is null, because an intent
+// with an empty list owns nothing (spec rule 4.2).
 func ownedLike(v any) any {
 	if _, ok := v.([]any); ok {
 		return nil
@@ -87,7 +87,7 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 	return out
 }
 
-// addKeys adds all key fields of item to part, which is a part of it, or item itself.
+// addKeys adds all key fields of item to part. part is a part of item, or item itself.
 func (l *List) addKeys(part, item any) {
 	from, to := asMap(item), asMap(part)
 	if trees.SameMap(from, to) {

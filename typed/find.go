@@ -13,7 +13,7 @@ func init() {
 	hooks.NewFinder = func() any { return &finder{} }
 }
 
-// finder is values.Finder.
+// finder implements values.Finder.
 type finder struct {
 	lists map[listKey]*index
 }
@@ -49,7 +49,8 @@ func (f *finder) pairs(t *Type, set *fieldpath.Set, old, updated any, path field
 	return true
 }
 
-// leaf returns what e selects in v: several items as a list of them, because they are one leaf (spec rule 5.4).
+// leaf returns the value that e selects in v. If e selects several items, they are one leaf (spec rule 5.4), and leaf
+// returns a list of them.
 func (f *finder) leaf(t *Type, v any, e fieldpath.Element) any {
 	child, times := f.Find(t, v, e)
 	if times < 2 {
@@ -69,7 +70,8 @@ func (f *finder) child(t *Type, v any, e fieldpath.Element) any {
 	return found
 }
 
-// Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
+// Find returns the child that e selects in v, and the number of children that it selects. If there are several, Find
+// returns the first.
 func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
 	switch i, isIndex := e.Index(); {
@@ -90,7 +92,7 @@ func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int
 	return nil, 0
 }
 
-// indexOf returns the index of a list that is not empty.
+// indexOf returns the index of a list, which must not be empty.
 func (f *finder) indexOf(t *List, list []any) *index {
 	key := listKey{t, &list[0], len(list)}
 	x := f.lists[key]
@@ -119,8 +121,8 @@ func (t *Type) Get(v any, path fieldpath.Path) (value any, ok bool) {
 	return v, true
 }
 
-// below returns the type of the child that e selects in a value of type t; the type of values without a schema if t
-// does not know it.
+// below returns the type of the child that e selects in a value of type t. If t does not know the child, below returns
+// the type of values without a schema.
 func (t *Type) below(e fieldpath.Element) *Type {
 	switch {
 	case e.IsField() && t.Map != nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestFind compares Find with a search of each kind of container for each kind of element, also where an element of
-// another kind has the text of an existing one. A path that a client sent may have them all.
+// TestFind compares Find with a linear search, for each kind of container and each kind of element, and also where an
+// element has the text of an existing element of another kind. A path that a client sends may contain any of them.
 func TestFind(t *testing.T) {
 	v := tree(t, `{s: a, labels: {a: b, '0': c}, set: [a, b, a], nums: [0, 1], args: [p, q], either: [p],
 		named: [{name: a, port: 1}, {name: b}, {name: a}], ports: [{port: 0}, {port: 1, name: x}, {name: y}, 3]}`)

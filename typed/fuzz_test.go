@@ -19,21 +19,22 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The differences from upstream that FuzzTyped allows, each with its reason; the
-// code that allows one names it. Whatever is not listed here fails the fuzzer.
+// The deliberate differences from upstream that FuzzTyped allows, each with its reason. The code that allows a
+// difference names it. Any other difference fails the fuzzer.
 //
-//   - emptied: a container that loses everything is null with upstream, and empty
-//     with Remove (doc/differences.md, 1). RemoveToNull does as upstream.
+//   - emptied: a container that loses its whole content is null in upstream, and
+//     empty after Remove (doc/differences.md, 1). RemoveToNull does what upstream does.
 //   - insideAtomic: upstream makes an atomic list or map null when a path inside
-//     it is removed, or when it is the whole value and nothing is. No entry has
-//     such paths once it is reconciled, so that only this fuzzer sees it: Tenure
-//     leaves the value alone.
-//   - extractedNull: upstream extracts a granular container or an item of which
-//     nothing is left as a null, and looks for the content of an owned container
-//     among its siblings. Tenure extracts it empty if it is owned itself, and not
-//     at all otherwise (doc/differences.md, 11).
-//   - keysOfDuplicates: upstream adds no keys to duplicated items, since they
-//     have no fields in a field set. Tenure does: an item without its key is another.
+//     it is removed, or when it is the whole value and nothing is removed. Tenure
+//     does not change the value. Only this fuzzer sees the difference, because a
+//     reconciled entry has no such paths.
+//   - extractedNull: if nothing is left of a granular container or an item,
+//     upstream extracts null. It also looks for the content of an owned container
+//     among the container's siblings. Tenure extracts an empty container if the
+//     container itself is owned, and nothing otherwise (doc/differences.md, 11).
+//   - keysOfDuplicates: upstream adds no keys to duplicated items, because a field
+//     set has no fields of theirs. Tenure adds them: without its key, an item would
+//     be a different item.
 
 // FuzzTyped does every operation on random values of random types with Tenure
 // and with structured-merge-diff, and compares. Operations may not change what
@@ -71,7 +72,7 @@ func FuzzTyped(f *testing.F) {
 	})
 }
 
-// differential holds one type as both engines see it.
+// differential holds one type in the form of each engine.
 type differential struct {
 	ours   *typed.Type
 	theirs smd.ParseableType
@@ -138,8 +139,8 @@ func (d differential) run(old, now, intent, other any) error {
 	return nil
 }
 
-// validate compares verdicts: upstream stops at the first violation of some
-// kinds, so that the lists of errors differ.
+// validate compares whether both engines accept a value. It does not compare errors: for some violations, upstream
+// stops at the first.
 func (d differential) validate(v any) error {
 	for _, duplicates := range []bool{false, true} {
 		var options []smd.ValidationOptions
@@ -192,7 +193,7 @@ func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any
 	if a, b := oracle.JSON(plain(theirs)), oracle.JSON(ours.Value); a != b {
 		return fmt.Errorf("merge:\nupstream: %s\ntenure:   %s", a, b)
 	}
-	if same := live != nil && typed.Equal(live, ours.Value); same == ours.Changed { // what is nil is created
+	if same := live != nil && typed.Equal(live, ours.Value); same == ours.Changed { // nil is created
 		return fmt.Errorf("merge: changed is %v, and that live is the same is %v", ours.Changed, same)
 	}
 	if want := d.ours.FieldSet(applied).FieldsV1().String(); ours.FieldsV1.String() != want {
@@ -278,7 +279,7 @@ func (d differential) extract(up *smd.TypedValue, v any, s *fieldpath.Set) error
 	return nil
 }
 
-// place is something that a set may reach in a value: v is the value, entry is its part of the set.
+// place reports whether a place in a value is of some kind. v is the value there; entry is the part of the set there.
 type place func(t *typed.Type, v any, there bool, e fieldpath.Element, entry fieldpath.Entry) bool
 
 func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fieldpath.Entry) bool {
@@ -291,8 +292,7 @@ func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fi
 	return false
 }
 
-// ownedContainer finds granular containers with something in them that are owned
-// as map entries.
+// ownedContainer finds granular containers with content that are owned as map entries.
 func ownedContainer(t *typed.Type, v any, _ bool, e fieldpath.Element, entry fieldpath.Entry) bool {
 	if !e.IsField() || !entry.Member {
 		return false
@@ -311,7 +311,7 @@ func nothingThere(_ *typed.Type, _ any, there bool, _ fieldpath.Element, _ field
 	return !there
 }
 
-// reaches reports whether s reaches such a place in v.
+// reaches reports whether s contains such a place of v.
 func (d differential) reaches(v any, s *fieldpath.Set, found place) bool {
 	if found(d.ours, v, true, fieldpath.Element{}, fieldpath.Entry{Below: s}) {
 		return true
@@ -346,8 +346,8 @@ func (d differential) reaches(v any, s *fieldpath.Set, found place) bool {
 	return walk(d.ours, v, s)
 }
 
-// alone returns each item of a list as a list of its own, so that duplicates are
-// found; anything else as it is.
+// alone returns each item of a list as a list of its own, so that duplicates are found. It returns other values
+// unchanged.
 func alone(v any) []any {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -400,7 +400,7 @@ func (d differential) reconcile(to spec.Schema, values ...any) error {
 	return nil
 }
 
-// survive does all operations on values that may be of any shape.
+// survive runs all operations on values of any shape.
 func (d differential) survive(a, b any) {
 	t := d.ours
 	sets := []*fieldpath.Set{t.FieldSet(a), t.FieldSet(b), typed.Deduced().FieldSet(a)}

@@ -10,11 +10,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// A keyed list may get another key field with a default, as the ports of Services did. Paths of before lack it and
-// would select nothing any more: their owners would lose the items. They are read with the default (spec rule 8.4).
+// A keyed list may get another key field with a default, as the ports of Services did. Older paths lack this field and
+// would no longer select any item, so the owners would lose the items. Such paths are read with the default (spec rule
+// 8.4).
 
-// lacksKey reports whether the text of a key may lack a key field that has a default. It does not decode the text,
-// and is wrong only for a name with escapes, for which it says yes.
+// lacksKey reports whether the text of a key may lack a key field that has a default. It does not decode the text. Its
+// only false positives are keys with escaped names.
 func (l *List) lacksKey(text string) bool {
 	for _, name := range l.keys {
 		if !strings.Contains(text, `"`+name+`":`) && l.KeyDefault(name) != nil {
@@ -24,12 +25,12 @@ func (l *List) lacksKey(text string) bool {
 	return false
 }
 
-// withGrownKeys returns a set of paths in the list with defaults in the keys that lack key fields. A key stays as it is
-// if the set has another one that differs only in what it lacks: then it is not known which item it meant. It returns
-// set itself if nothing changes.
+// withGrownKeys returns set with defaults added to the keys that lack key fields of the list. It does not change a key
+// if set has another key that differs from it only in the missing fields, because then it is unknown which item the key
+// selected. If nothing changes, it returns set itself.
 func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	grown := map[fieldpath.Element]fieldpath.Element{}
-	var had [][]string // the names of key fields of those in grown, each once
+	var had [][]string // the distinct lists of key field names of the keys in grown
 	for e := range set.Level() {
 		if !e.IsKey() || !l.lacksKey(e.Text()) {
 			continue
@@ -47,7 +48,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	if len(grown) == 0 {
 		return set
 	}
-	alike := map[fieldpath.Element]int{} // how many others have the fields of a key
+	alike := map[fieldpath.Element]int{} // for each key in grown: the number of longer keys with the same fields
 	for e := range set.Level() {
 		fields, _ := e.Key()
 		for _, names := range had {
@@ -70,7 +71,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	return out.Set()
 }
 
-// grow returns the key of some fields and the defaults of those that are missing.
+// grow returns the key with the given fields and the defaults of the key fields that they lack.
 func (l *List) grow(fields []fieldpath.KeyField) fieldpath.Element {
 	out, has := slices.Clone(fields), fieldsets.NamesOf(fields)
 	for _, name := range l.keys {

@@ -11,8 +11,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// element returns the path element that selects item in a set or keyed list: the item's identity. It returns an error
-// for an item that can't be selected: see spec rules 3.4 and 3.5. sameItem compares two identities without making them.
+// element returns the path element that selects item in a set or keyed list, which is the identity of the item. It
+// returns an error for an item that can't be selected: see spec rules 3.4 and 3.5. To compare two identities, sameItem
+// is cheaper.
 func (l *List) element(item any) (fieldpath.Element, error) {
 	if len(l.keys) > 0 {
 		return l.key(item)
@@ -26,14 +27,14 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 	return bounded(fieldpath.ValueElement(item))
 }
 
-// key returns the key of a keyed list's item: its key fields, or their defaults. A key field that has neither is
-// omitted, and the key differs from all keys with that field.
+// key returns the key of an item of a keyed list: its key fields, or their defaults. It omits a key field with neither;
+// the key then differs from all keys that have the field.
 func (l *List) key(item any) (fieldpath.Element, error) {
 	entries, ok := item.(map[string]any)
 	if !ok {
 		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must be a map, got %s", describe(item))
 	}
-	var space [2]fieldpath.KeyField // as most keys have
+	var space [2]fieldpath.KeyField // most keys have at most two fields
 	fields := space[:0]
 	for _, name := range l.keys {
 		v, ok := l.keyField(entries, name)
@@ -62,7 +63,7 @@ func (l *List) keyField(item map[string]any, name string) (v any, ok bool) {
 
 var errNotFinite = errors.New("a number in a key or set must be finite")
 
-// finite rejects NaN and the infinities: JSON can't represent them, and NaN does not equal itself.
+// finite rejects NaN and infinities: JSON can't represent them, and NaN does not equal itself.
 func finite(v any) error {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return errNotFinite
@@ -73,20 +74,20 @@ func finite(v any) error {
 	return nil
 }
 
-// index maps elements to the items of a set or keyed list. Building it costs one canonical text for each item.
+// index maps elements to the items of a set or keyed list. To build it costs one canonical text per item.
 //
-// For example, of the set [a, b, a]:
+// For example, the index of the set [a, b, a]:
 //
 //	elems  [="a"] [="b"] [="a"]     first  "a":0 "b":1     many  "a":[0 2]
 //
 // Invariant: len(elems) == len(list).
 type index struct {
 	list []any
-	// elems are the elements of the items; an item that can't be selected has the zero element, which is not in first.
+	// elems has the element of each item. An item that can't be selected has the zero element, which is not in first.
 	elems []fieldpath.Element
 	// first maps the text of an element to its first position.
 	first map[string]int
-	// many maps the text of a duplicated element to all its positions, ascending; nil if there is none.
+	// many maps the text of each duplicated element to all its positions, in ascending order; nil without duplicates.
 	many map[string][]int
 }
 
@@ -130,7 +131,7 @@ func (x *index) isFirst(i int) bool {
 	return ok && first == i
 }
 
-// only returns the item with the element e, or missing if there is none or several.
+// only returns the only item with the element e; missing if there is none, or if there are several.
 func (x *index) only(e fieldpath.Element) any {
 	if x.times(e) != 1 {
 		return missing
@@ -152,8 +153,9 @@ func (x *index) times(e fieldpath.Element) int {
 // sameItems reports whether two lists have the same items in the same order.
 func (l *List) sameItems(a, b []any) bool { return slices.EqualFunc(a, b, l.sameItem) }
 
-// sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
-// lacks has its default. It is false for items that have no element. Unlike two elements it makes no texts.
+// sameItem reports whether two items have the same element: the same value, or the same key. An item that lacks a key
+// field has its default. sameItem is false for items without an element. It needs no canonical texts, unlike a
+// comparison of two elements.
 func (l *List) sameItem(a, b any) bool {
 	if l.isSet {
 		return sameKey(a, b)
@@ -173,7 +175,7 @@ func (l *List) sameItem(a, b any) bool {
 	return true
 }
 
-// sameKey reports whether two values make the same element. Numbers are the same whatever their Go types.
+// sameKey reports whether two values result in the same element. Numbers are compared by value, not by Go type.
 func sameKey(a, b any) bool {
 	if same(a, b) {
 		return true
@@ -197,8 +199,8 @@ func checkText(what string, size int) error {
 	return nil
 }
 
-// checkValue rejects a number that is not finite, and a value that is too large for an element, before the element is
-// made.
+// checkValue rejects a number that is not finite, and a value that is too large for an element. It runs before the
+// element is made.
 func checkValue(v any) error {
 	switch x := v.(type) {
 	case float64, float32:
@@ -213,7 +215,7 @@ func checkValue(v any) error {
 	return nil
 }
 
-// bounded rejects an element whose text is too long with its escapes.
+// bounded rejects an element whose text, including escapes, is too long.
 func bounded(e fieldpath.Element) (fieldpath.Element, error) {
 	return e, checkText("a key", len(e.Text()))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestItems says which items of a set and of a keyed list can be selected
-// (spec rules 3.4 and 3.5), by what Validate has to say of them.
+// TestItems shows which items of a set and of a keyed list can be selected (spec rules 3.4 and 3.5), by the errors of
+// Validate.
 func TestItems(t *testing.T) {
 	type m = map[string]any
 	scalars := setOf(&typed.Type{Scalar: typed.Untyped})
@@ -22,7 +22,7 @@ func TestItems(t *testing.T) {
 		name, why string
 		typ       *typed.Type
 		item      any
-		want      string // of the error; empty for none
+		want      string // expected error; empty if there is none
 	}{
 		{"text", "", scalars, "a", ""},
 		{"number", "", scalars, 1.5, ""},
@@ -56,15 +56,15 @@ func TestItems(t *testing.T) {
 			require.Empty(t, lines(row.typ.FieldSet([]any{row.item})), "left out")
 		})
 	}
-	// A type of no shape has no value but null.
+	// The only value of a type without a shape is null.
 	none := &typed.Type{Map: typed.NewMap(nil, &typed.Type{})}
 	require.NoError(t, none.Validate(m{"a": nil}, typed.Rules{}))
 	require.ErrorContains(t, none.Validate(m{"a": "x"}, typed.Rules{}), `expected no value, got "x"`)
 	require.Empty(t, lines(none.FieldSet(m{"b": m{}}).Difference(set(t, `{f:b: {}}`))))
 }
 
-// TestCanonicalOddities has values in canonical semantics that do not fit their
-// type, as live objects may.
+// TestCanonicalOddities compares values in canonical semantics that do not fit their type. Live objects may have such
+// values.
 func TestCanonicalOddities(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()

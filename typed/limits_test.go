@@ -11,8 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2), at it
-// and one beyond.
+// TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2): a value at the limit, and one beyond it.
 func TestValueLimits(t *testing.T) {
 	set := &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.Untyped})}
 	keyed := &typed.Type{List: typed.KeyedList(typed.Deduced(), "k")}
@@ -80,7 +79,7 @@ func TestValueLimits(t *testing.T) {
 	}
 }
 
-// TestEqualLimits shows how large and how deep values may be to be found equal.
+// TestEqualLimits shows the maximum size and depth of values that can be found equal.
 func TestEqualLimits(t *testing.T) {
 	type m = map[string]any
 	nested := func(depth int, wrap func(any) any) (v any) {
@@ -97,7 +96,7 @@ func TestEqualLimits(t *testing.T) {
 			require.Equal(t, want, typed.Equal(nested(depth, wrap), nested(depth, wrap)))
 		}
 	}
-	// 63 lists of 65,536 values, and one container of the others.
+	// 63 lists of 65,536 values each, and one list with the remaining values.
 	sized := func(last any) any {
 		list := make([]any, 1<<16)
 		out := make([]any, 63, 64)
@@ -115,7 +114,7 @@ func TestEqualLimits(t *testing.T) {
 			last[0][name], last[1][name] = nil, nil
 		}
 		require.Equal(t, want, typed.Equal(sized(last[0]), sized(last[1])), "maps")
-		items := func() any { // the names of the first do not help with the second
+		items := func() any { // the names of the first item do not match those of the second
 			out := make([]any, 8)
 			for i := range out {
 				out[i] = m{"a": "x", "b": []any{}, fmt.Sprint(i): "x"}
@@ -123,14 +122,14 @@ func TestEqualLimits(t *testing.T) {
 			out[1].(m)["b"] = make([]any, n-8*4)
 			return out
 		}
-		for range 4 { // the order of the names is a map's
+		for range 4 { // maps are iterated in random order
 			require.Equal(t, want, typed.Equal(sized(items()), sized(items())), "items of different names")
 		}
 	}
 }
 
-// TestValidateEnds shows that what is too deep ends the look at a value, and that it
-// is always the first such place that is told of.
+// TestValidateEnds shows that validation stops at a value that is nested too deep, and that it always reports the same
+// value.
 func TestValidateEnds(t *testing.T) {
 	deep := any("x")
 	for range limits.MaxDepth {
@@ -139,7 +138,7 @@ func TestValidateEnds(t *testing.T) {
 	both := map[string]any{"a": deep, "b": deep, "c": deep}
 	endless := map[string]any{}
 	endless["a"] = endless
-	for range 20 { // maps are walked in any order
+	for range 20 { // maps are visited in random order
 		for _, v := range []any{both, endless} {
 			errs := typed.Deduced().Validate(v, typed.Rules{}).(typed.Errors)
 			require.Len(t, errs, 1)
@@ -149,8 +148,8 @@ func TestValidateEnds(t *testing.T) {
 	}
 }
 
-// TestErrorLimit shows that the first violations are reported, whatever order they
-// are met in, and how many there are (spec rule 12.6).
+// TestErrorLimit shows that the first violations in path order are reported, in whatever order they are found, with the
+// number of the others (spec rule 12.6).
 func TestErrorLimit(t *testing.T) {
 	numbers := &typed.Type{Map: typed.NewMap(nil, &typed.Type{Scalar: typed.Numeric})}
 	bad := func(n int) map[string]any {

@@ -15,43 +15,44 @@ import (
 
 // Merged is an intent that was merged into a live value.
 type Merged struct {
-	// Value is the merged value. It is live itself, the same value in memory, unless Changed.
+	// Value is the merged value. Unless Changed is true, it is the live value itself, the same value in memory.
 	Value   any
 	Changed bool
-	// FieldsV1 is what the intent owns: its [Type.FieldSet] without what the rules leave out.
+	// FieldsV1 is the field set of the intent: its [Type.FieldSet] without the paths that the rules exclude.
 	FieldsV1 *metav1.FieldsV1
 }
 
-// String says whether the value changed. It has no values.
+// String reports whether the value changed. It does not print values.
 func (m Merged) String() string { return fmt.Sprintf("changed: %t", m.Changed) }
 
-// FieldSet returns what the intent owns as a set, which it decodes.
+// FieldSet decodes FieldsV1, the fields that the intent owns.
 func (m Merged) FieldSet() *fieldpath.Set {
 	set, _ := fieldpath.Parse(fieldsv1.Bytes(m.FieldsV1))
 	return set
 }
 
-// Merge merges applied, an intent, into live (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, takes the
-// leaves of applied, and merges containers by their topology. A set or keyed list keeps the order of live if applied
-// has the shared items in that order, and has the order of applied otherwise. For example, with ports keyed by port:
+// Merge merges applied, an intent, into live (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, sets the
+// leaves of applied, and merges containers by their topology. If applied has the items that it shares with live in
+// live's order, a set or keyed list keeps the order of live; otherwise it gets the order of applied. For example, with
+// ports keyed by port:
 //
 //	live       image: a  ports: [{port: 80, name: x}, {port: 90}]  args: [q]
 //	applied    image: b  ports: [{port: 90}, {port: 80}]
 //	Value      image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
 //	FieldSet() .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
-// live must be valid but may have duplicates; an applied item replaces all of them; it is nil for an object that is
-// new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that
-// equal live's: they were accepted once, and the write does not change them (spec rule 1.3).
+// live must be valid, but may have duplicates; an applied item replaces all its duplicates. For a new object, live is
+// nil. The error has the violations that [Type.Validate] finds in applied under the rules, except those in atomic lists
+// and maps that equal live's: live's were accepted before, and the write does not change them (spec rule 1.3).
 //
-// The result shares memory with both values. It costs O(n log n) for n map entries and items of applied, plus the
-// length of each list of live that applied has items of.
+// The result shares memory with both values. Merge costs O(n log n) for n map entries and items of applied, plus the
+// length of each list of live in which applied has items.
 func (t *Type) Merge(live, applied any, rules Rules) (Merged, error) {
 	return (*Semantics)(nil).Merge(t, live, applied, rules)
 }
 
-// Merge is [Type.Merge] for values of type t with the equality of s: where live and applied are equal, live's value
-// stays.
+// Merge is [Type.Merge] for values of type t with the equality of s: where live and applied are equal, the result has
+// live's value.
 func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, error) {
 	if t == nil {
 		return Merged{}, errors.New("expected a type, got nil")
@@ -74,18 +75,18 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	return Merged{Value: out.value, Changed: out.changed, FieldsV1: m.fields.FieldsV1()}, nil
 }
 
-// merger merges where both values have something. Where live has nothing, the [validator] in it validates the intent
-// and finds what it owns.
+// merger merges where both values have content. Where live has none, its [validator] validates the intent and finds the
+// fields that the intent owns.
 type merger struct{ *validator }
 
-// result is the merged value of one place. It is live's own, whatever value is, unless changed.
+// result is the merged value of one place. If changed is false, the merged value is live's, and value is meaningless.
 type result struct {
 	value   any
 	changed bool
 }
 
-// merge merges one place; live may be missing. leaf says that the intent owns the place as a whole. What it owns below
-// is written to m.fields.
+// merge merges one place; live may be missing. leaf reports whether the intent owns the place as a whole. merge writes
+// the paths below the place that the intent owns to m.fields.
 func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool) {
 	if isMissing(live) {
 		return result{applied, true}, m.value(t, applied)
@@ -106,19 +107,19 @@ func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool) {
 			return m.mergeItems(t.List, l, r), false
 		}
 	}
-	// At most one of them has content, or the intent has too many items, which is an error. The intent's value replaces
-	// a null; an empty one leaves live's content.
+	// At most one value has content, or the intent has too many items, which is an error. The intent's value replaces a
+	// null. An empty value of the intent does not remove live's content.
 	m.value(t, applied)
 	keepsLive := !hasContent(applied, shape) && (hasContent(live, shape) || m.semantics.Equal(t, live, applied))
 	return result{applied, !keepsLive}, false
 }
 
-// hasContent reports whether v is a map or list with content, of a shape.
+// hasContent reports whether v is a map or list of shape s that is not empty.
 func hasContent(v any, s shape) bool {
 	return s == mapShape && len(asMap(v)) > 0 || s == listShape && len(asList(v)) > 0
 }
 
-// mergeLeaf returns applied, or live if the two are equal. An atomic list or map that equals live's is not validated.
+// mergeLeaf returns applied, or live if both are equal. It does not validate an atomic list or map that equals live's.
 func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
 	isEqual := m.equal(t, live, applied)
 	if s == scalarShape || applied == nil || !isEqual {
@@ -175,7 +176,7 @@ func (m *merger) mergeItems(l *List, live, applied []any) result {
 		isValid = isValid && ok
 	}
 	switch {
-	case !isValid: // what is in its items may be invalid, too
+	case !isValid: // the items that have elements may be invalid, too
 		for i, e := range x.elems {
 			if e != (fieldpath.Element{}) {
 				x.mergeItem(i, missing)
@@ -198,10 +199,10 @@ type listMerge struct {
 	elems         []fieldpath.Element // of applied
 
 	out     []any
-	changed bool // out is not live
+	changed bool // out differs from live
 }
 
-// mergeItem merges the item of applied at i with live's.
+// mergeItem merges the item at index i of applied into live's item.
 func (x *listMerge) mergeItem(i int, live any) result {
 	x.enter(x.elems[i], "", true)
 	merged, _ := x.merge(x.list.elem, live, x.applied[i])
@@ -209,7 +210,7 @@ func (x *listMerge) mergeItem(i int, live any) result {
 	return merged
 }
 
-// inPlace merges lists that have the same items in the same order, as most have.
+// inPlace merges two lists that have the same items in the same order, which is the common case.
 func (x *listMerge) inPlace() {
 	out := withItems(x.live, func(i int, live any) any {
 		if merged := x.mergeItem(i, live); merged.changed {
@@ -228,14 +229,14 @@ func (x *listMerge) inPlace() {
 //	shared   d b            the applied items that live has and that are not in merged yet, in applied's order
 //	merged   a c d x b
 //
-// An item of live only is added when the cursor in live reaches it. Shared items are added in applied's order; the
-// cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
-// step moves a cursor, so that the cost is O(len(live) + len(applied)). Items of live that can't be selected are left
-// out, as upstream does.
+// An item that only live has is added when the cursor in live reaches it. Shared items are added in applied's order;
+// the cursor in live skips a shared item whose turn has not come. An item that only applied has follows the item before
+// it in applied. Each step moves a cursor, so the cost is O(len(live) + len(applied)). Items of live that can't be
+// selected are omitted, as upstream does.
 func (x *listMerge) byElements() {
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
 	m := interleaving{listMerge: x, index: x.list.indexOf(x.live), isMerged: make(map[string]bool, len(x.elems))}
-	shared := m.shared // not appended to m's own list, or m would be allocated
+	shared := m.shared // a local variable, because appending to m.shared would allocate m
 	for _, e := range x.elems {
 		m.isMerged[e.Text()] = false
 		if m.index.has(e) {
@@ -263,20 +264,20 @@ func (x *listMerge) byElements() {
 	x.changed = !slices.EqualFunc(x.out, x.live, same)
 }
 
-// interleaving is a merge of two lists by their elements. Some items are in out already.
+// interleaving is a merge of two lists by their elements. out has the items merged so far.
 //
-// Invariant: shared are the elements of elems[nextApplied:] that live has, in their order.
+// Invariant: shared has the elements of elems[nextApplied:] that live has, in the order of elems.
 type interleaving struct {
 	*listMerge
 	index    index // of live
 	shared   []fieldpath.Element
-	isMerged map[string]bool // by the texts of all of elems: whether the item is in out
+	isMerged map[string]bool // for the text of each of elems: whether its item is in out
 
 	nextLive    int // in index.elems
 	nextApplied int // in elems
 }
 
-// stateOfLive reports whether applied has live's next item, and whether it is in out; false if there is no next item.
+// stateOfLive reports whether applied has live's next item, and whether out has it. Both are false at the end of live.
 func (m *interleaving) stateOfLive() (isApplied, isMerged bool) {
 	if m.nextLive < len(m.index.elems) {
 		isMerged, isApplied = m.isMerged[m.index.elems[m.nextLive].Text()]
@@ -295,7 +296,7 @@ func (m *interleaving) isOutOfTurn() bool {
 	return len(m.shared) > 0 && !m.shared[0].Equal(m.index.elems[m.nextLive])
 }
 
-// addLive adds live's next item, which applied does not have, if it can be selected.
+// addLive adds live's next item, which applied does not have. It skips an item that can't be selected.
 func (m *interleaving) addLive() {
 	if m.index.elems[m.nextLive] != (fieldpath.Element{}) {
 		m.out = append(m.out, m.live[m.nextLive])
@@ -303,7 +304,7 @@ func (m *interleaving) addLive() {
 	m.nextLive++
 }
 
-// addApplied adds applied's next item, if there is one, merged with live's. It replaces duplicates.
+// addApplied adds applied's next item, if any, merged into live's item. The merged item replaces duplicates.
 func (m *interleaving) addApplied() {
 	if m.nextApplied == len(m.elems) {
 		return

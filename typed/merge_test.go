@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// The wanted results are upstream's own, which each row is held against.
+// The expected results are upstream's: each row is compared with upstream.
 func TestMerge(t *testing.T) {
 	for _, row := range []struct {
 		name, why           string
@@ -57,8 +57,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeOrderOfAll: every intent of up to four items, of six, meets a live list of four; each letter is an item of a
-// set (spec rule 3.7).
+// TestMergeOrderOfAll merges every intent of up to four out of six items into a live list of four items. Each letter is
+// an item of a set (spec rule 3.7).
 func TestMergeOrderOfAll(t *testing.T) {
 	var intents []string
 	var grow func(prefix string)
@@ -143,7 +143,7 @@ func TestMergeDuplicates(t *testing.T) {
 		"an intent may not have them, whatever live has")
 }
 
-// TestMergeAbsent: where an empty list is treated as absent, adding one changes nothing (spec rule 11.1).
+// TestMergeAbsent: adding an empty list changes nothing where an empty list is treated as absent (spec rule 11.1).
 func TestMergeAbsent(t *testing.T) {
 	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{
 		"list": {Type: &typed.Type{List: typed.SetList(&typed.Type{Scalar: typed.String})}},
@@ -157,8 +157,7 @@ func TestMergeAbsent(t *testing.T) {
 	require.Equal(t, ".text", got.FieldSet().String())
 }
 
-// TestMergeRareItems merges items that few intents have: what is valid is owned, and merged a second time changes
-// nothing.
+// TestMergeRareItems merges unusual items: each valid item is owned, and merging it again changes nothing.
 func TestMergeRareItems(t *testing.T) {
 	number := typed.Field{Type: &typed.Type{Scalar: typed.Numeric}}
 	keyed := func(fields map[string]typed.Field) *typed.Type {
@@ -175,7 +174,7 @@ func TestMergeRareItems(t *testing.T) {
 		return out
 	}
 	one, two, list := int64(1), int64(2), func(items ...any) []any { return items }
-	var lists, reversed []any // keys that are no scalars, of more items than are searched for one by one
+	var lists, reversed []any // keys that are not scalars, in lists that are too long for a linear search
 	for i := range 20 {
 		lists = append(lists, item("a", list(int64(i))))
 		reversed = append([]any{lists[i]}, reversed...)

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Equal reports whether two values of type t are equal in the semantics of s; for nil semantics, whether they are the
-// same JSON. Unlike a [Comparison], it distinguishes lists whose items have another order.
+// Equal reports whether two values of type t are equal in the semantics of s. In nil semantics, values are equal if
+// they are the same JSON. Unlike a [Comparison], Equal distinguishes lists whose items are in a different order.
 func (s *Semantics) Equal(t *Type, a, b any) bool {
 	if s == nil {
 		return Equal(a, b)
@@ -17,10 +17,10 @@ func (s *Semantics) Equal(t *Type, a, b any) bool {
 	return same(a, b) || s.sameMeaning(t, a, b, 0)
 }
 
-// Reordered returns the sets and keyed lists that both values have, and whose shared items have another order. It
-// finds what a [Comparison] does not: lists that differ only in their order. Both values must be valid. For example,
-// of the keyed lists ports: [{port: 80}, {port: 90}] and ports: [{port: 90}, {port: 80}] it returns .ports. It costs
-// O(size) of both values.
+// Reordered returns the sets and keyed lists that are in both values, with their shared items in a different order. A
+// [Comparison] does not find lists that differ only in their order. Both values must be valid. For example, for the
+// keyed lists ports: [{port: 80}, {port: 90}] and ports: [{port: 90}, {port: 80}], it returns .ports. It costs O(size)
+// of both values.
 func (t *Type) Reordered(old, updated any) *fieldpath.Set {
 	return t.reordered(old, updated, 0).Below
 }
@@ -50,7 +50,7 @@ func (m *Map) reordered(old, updated map[string]any, depth int) *fieldpath.Set {
 
 func (l *List) reordered(old, updated []any, depth int) (out fieldpath.Entry) {
 	before, after := l.indexOf(old), l.indexOf(updated)
-	// An item that occurs another number of times, which is a difference by itself, counts where it occurs first.
+	// An item with a different number of duplicates differs anyway; here, only its first position is used.
 	shared := func(x *index) []fieldpath.Element {
 		elems := make([]fieldpath.Element, 0, len(x.elems))
 		for i, e := range x.elems {
@@ -65,7 +65,7 @@ func (l *List) reordered(old, updated []any, depth int) (out fieldpath.Entry) {
 	out.Member = !slices.Equal(elems, shared(&after))
 	var below fieldsets.Builder
 	for _, e := range elems {
-		d := l.elem.reordered(before.only(e), after.only(e), depth) // nothing in duplicates
+		d := l.elem.reordered(before.only(e), after.only(e), depth) // missing, and therefore nothing, for duplicates
 		below.Add(e, d.Member, d.Below)
 	}
 	out.Below = below.Set()

@@ -20,7 +20,7 @@ var servers = &typed.Type{List: typed.KeyedList(structOf(map[string]typed.Field{
 	"port": {Type: num}, "host": {Type: str, Default: "h"}, "tags": {Type: setOf(str)}, "note": {Type: str},
 }), "port", "host")}
 
-// server makes an item of servers; of an even port it relies on the default.
+// server makes an item of servers. If port is even, the item relies on the default.
 func server(r *rand.Rand, port int) map[string]any {
 	out := map[string]any{"port": int64(port)}
 	if port%2 == 1 || r.IntN(3) == 0 {
@@ -29,7 +29,7 @@ func server(r *rand.Rand, port int) map[string]any {
 	return out
 }
 
-// vary changes something of an item that is no part of its key.
+// vary changes a part of an item that does not belong to its key.
 func vary(r *rand.Rand, item map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(item)
 	switch r.IntN(4) {
@@ -39,14 +39,14 @@ func vary(r *rand.Rand, item map[string]any) map[string]any {
 		out["tags"] = []any{fmt.Sprint(r.IntN(3))}
 	case 2:
 		if out["port"].(int64)%2 == 0 {
-			delete(out, "host") // the same key all the same
+			delete(out, "host") // the key does not change
 		}
 	}
 	return out
 }
 
-// TestMergesInAnyOrder compares the merge of items in live's order with the merge of an intent with one more item at
-// the end, which takes the general way.
+// TestMergesInAnyOrder merges items in live's order, and compares the result with the merge of an intent that has one
+// more item at the end, which needs the general algorithm.
 func TestMergesInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -85,7 +85,7 @@ func TestMergesInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestListsThatGiveUp has lists in the same order that are compared by elements nevertheless.
+// TestListsThatGiveUp has lists in the same order for which the comparison in order gives up.
 func TestListsThatGiveUp(t *testing.T) {
 	long := strings.Repeat("x", limits.MaxElement+1)
 	for _, row := range []struct {
@@ -110,7 +110,7 @@ func TestListsThatGiveUp(t *testing.T) {
 		})
 	}
 
-	// One key whose numbers are of two Go types, as JSON has them that says 1 and 1.0.
+	// Two items with the same key in different Go number types, as decoded from 1 and 1.0.
 	mixed := func(first, second string) any {
 		return map[string]any{"ports": []any{
 			map[string]any{"port": int64(1), "name": first}, map[string]any{"port": float64(1), "name": second},
@@ -133,7 +133,7 @@ func TestListsThatGiveUp(t *testing.T) {
 	}
 }
 
-// TestDepthOfOperations shows the results for values that are nested too deep, which Validate would reject.
+// TestDepthOfOperations shows the results for values that are nested too deep. Validate would reject these values.
 func TestDepthOfOperations(t *testing.T) {
 	nested := func(depth int, leaf string) any {
 		var v any = leaf
@@ -182,7 +182,7 @@ func TestPairs(t *testing.T) {
 		f:set: {'v:"q"': {}, 'v:"x"': {}, 'v:"y"': {}, 'v:"z"': {}},
 		f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}, 'k:{"name":"b"}': {.: {}, f:port: {}}, 'k:{"name":"c"}': {.: {}, f:port: {}}, 'k:{"name":"d"}': {f:port: {}}, 'k:{"name":"e"}': {.: {}, f:port: {}}}}`,
 	)
-	// Duplicate items are one leaf, whose value is all of them (spec rule 5.4).
+	// Duplicate items are one leaf, and its value has all of them (spec rule 5.4).
 	duplicates := map[string]any{
 		`.named[name="c"]`: []any{
 			map[string]any{"name": "c", "port": int64(1)}, map[string]any{"name": "c", "port": int64(2)},
@@ -191,7 +191,7 @@ func TestPairs(t *testing.T) {
 	}
 	var all []string
 	var finder typed.Finder
-	for range 2 { // the second time the lists have been searched before
+	for range 2 { // in the second iteration, the lists are already indexed
 		all = nil
 		for p, pair := range finder.Pairs(root, paths, old, now) {
 			x, _ := root.Get(old, p)

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Child returns the type of the child that e selects in a value of type t, nil if t does not know it, and whether e
-// is a declared field. If t has several shapes, the first of them decides.
+// Child returns the type of the child that e selects in a value of type t, or nil if t does not know the child, and
+// whether e is a declared field. If t has several shapes, Child uses the first one.
 func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 	switch t.shapes().first() {
 	case mapShape:
@@ -25,16 +25,16 @@ func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 	return nil, false
 }
 
-// Reconcile returns set adapted to the topology of t, which may have changed since set was made
-// (spec rules 8.1, 8.2, 8.3 and 8.4). A value that is atomic now is owned as a whole by everybody who owned something
-// in it. A value that is granular now is still owned as a whole. The keys of a list's items get the defaults of key
-// fields that they lack. Paths that t does not know are kept. If t itself is atomic, all paths are kept, since nobody
-// owns a whole object. For example:
+// Reconcile returns set adapted to the topology of t, which may have changed since set was made (spec rules 8.1, 8.2,
+// 8.3 and 8.4). If a value became atomic, each owner of something in it owns the whole value. If a value became
+// granular, its owners still own the value itself. Keys of list items get the defaults of the key fields that they
+// lack. Paths that t does not know are kept. If t itself is atomic, all paths are kept, because nobody owns a whole
+// object. For example:
 //
 //	set                        .spec.selector.app  .spec.ports[port=80]
 //	selector is atomic now     .spec.selector      .spec.ports[port=80]
 //
-// It returns set itself if nothing changes. It costs O(paths of set).
+// If nothing changes, it returns set itself. It costs O(paths of set).
 func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	if t.topology() != granularTopology {
 		return set
@@ -43,7 +43,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 		set = l.withGrownKeys(set)
 	}
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
-		if entry.Below.IsEmpty() { // as most are: their types are not looked up
+		if entry.Below.IsEmpty() { // most paths end here, and need no type
 			return entry
 		}
 		child, _ := t.Child(e)
@@ -55,17 +55,17 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// topology is what a type says about sets of paths in its values.
+// topology is how a type restricts sets of paths in its values.
 type topology uint8
 
 const (
-	anyTopology      topology = iota // nothing: the paths stay as they are
-	wholeTopology                    // there are none: the value is owned as a whole
-	granularTopology                 // the types of the children say it
+	anyTopology      topology = iota // no restriction: paths do not change
+	wholeTopology                    // no paths below: the value is owned as a whole
+	granularTopology                 // the types of the children decide
 )
 
-// topology returns what t, which may be nil, says about paths in its values. It is nothing for a type that is deduced
-// from values.
+// topology returns how t restricts paths in its values; t may be nil. It is anyTopology for a type that is deduced from
+// values.
 func (t *Type) topology() topology {
 	if t == nil {
 		return anyTopology
@@ -79,8 +79,9 @@ func (t *Type) topology() topology {
 	return granularTopology
 }
 
-// WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths
-// from a value also removes the structs around them (spec rule 6.2). Of .spec.image, it makes .spec and .spec.image.
+// WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths from
+// a value also removes the structs around them (spec rule 6.2). For example, the set .spec.image becomes .spec and
+// .spec.image.
 func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below.IsEmpty() {
@@ -97,15 +98,16 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is as [fieldpath.Set.Tree] returns it, and
-// [Type.Reconcile] would not change its set. Then it can be searched without decoding it. It allocates nothing and
-// costs O(members). It may be false for names that have to be decoded first ([plain.IsMember]).
+// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is in the form that [fieldpath.Set.Tree]
+// returns, and [Type.Reconcile] would not change its set. Such fields can be searched without decoding them.
+// IsReconciled allocates nothing and costs O(members). It may be false for names that must be decoded first
+// ([plain.IsMember]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := limits.MaxMembers
 	return t.reconciled(fields, 0, &left)
 }
 
-// reconciled is IsReconciled for fields at a depth. left is the number of members that may still be visited.
+// reconciled is IsReconciled for fields at the given depth. left is the number of members that may still be visited.
 func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	if *left -= len(fields); *left < 0 || depth >= limits.MaxDepth {
 		return false
@@ -116,7 +118,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if !ok || l != nil && l.lacksKey(name) && name != "." {
 			return false
 		}
-		var e fieldpath.Element // of an item, whatever its key
+		var e fieldpath.Element // the element of an item, with any key
 		if field, isField := strings.CutPrefix(name, "f:"); isField && len(name) <= limits.MaxElement {
 			e = fieldpath.FieldElement(field)
 		} else if !plain.IsMember(name) {
@@ -128,7 +130,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if len(below) == 0 {
 			continue
 		}
-		var child *Type // of what is below; nil if it does not restrict it
+		var child *Type // the type of the children; nil for no restriction
 		if t != nil {
 			child, _ = t.Child(e)
 		}
@@ -145,8 +147,8 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// grownList returns the list that t, which may be nil, is of, if it has key fields that keys of before may lack: those
-// with a default.
+// grownList returns the list of t if older keys may lack some of its key fields, which are those with a default. t may
+// be nil.
 func (t *Type) grownList() *List {
 	if t == nil || t.shapes().first() != listShape {
 		return nil

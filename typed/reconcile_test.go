@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestReconciled looks for what Reconcile would change without decoding anything.
+// TestReconciled shows that IsReconciled finds what Reconcile would change, without decoding.
 func TestReconciled(t *testing.T) {
 	selectors := &typed.Type{Map: typed.NewMap(nil, &typed.Type{Map: typed.NewMap(nil, str).WithAtomic(true)})}
 	for _, row := range []struct {
@@ -68,7 +68,7 @@ func TestReconciled(t *testing.T) {
 	require.False(t, root.IsReconciled(deep(limits.MaxDepth+1)), "deeper than a path may be")
 	recursive := &typed.Type{}
 	recursive.Map = typed.NewMap(nil, recursive)
-	wide := func(levels int) map[string]any { // shared, so that it has 2^(levels+1) members
+	wide := func(levels int) map[string]any { // maps are shared, so that the tree has 2^(levels+1) members
 		out := map[string]any{"f:a": map[string]any{}}
 		for range levels {
 			out = map[string]any{"f:a": out, "f:b": out}

@@ -6,23 +6,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Remove returns v without the entries and items whose paths are in set (spec rule 6.1). It removes nothing inside an
-// atomic list or map. A container whose whole content is removed stays, empty; upstream makes it null
+// Remove returns v without the entries and items whose paths are in set (spec rule 6.1). It does not remove anything
+// inside an atomic list or map. A container that loses its whole content remains, empty; upstream makes it null
 // (doc/differences.md, 1). For example, with ports keyed by port:
 //
 //	v       image: a  ports: [{port: 80}]
 //	set     .image  .ports[port=80]
 //	out     ports: []                        RemoveToNull: ports: null
 //
-// The result shares memory with v, and is v itself if nothing is removed. It costs O(paths of set), plus the length
-// of each list that set has items of.
+// The result shares memory with v; it is v itself if nothing is removed. Remove costs O(paths of set), plus the length
+// of each list of which set has items.
 func (t *Type) Remove(v any, set *fieldpath.Set) any {
 	return remover{}.value(t, v, set)
 }
 
-// RemoveToNull is Remove, but a container becomes null if its whole content is removed, or if it was empty although
-// set has paths below it. That distinguishes it from a container that was left empty on purpose: unlike an empty
-// list, a null is owned by itself, so the container of removed items is still in the [Type.FieldSet] of the result.
+// RemoveToNull is Remove, except that a container becomes null if it loses its whole content, or if it was already
+// empty and set has paths below it. So it differs from a container that was left empty on purpose: unlike an empty
+// list, a null is owned itself, so the container of removed items is still in the [Type.FieldSet] of the result.
 func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 	return remover{toNull: true}.value(t, v, set)
 }
@@ -68,7 +68,7 @@ func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) map
 }
 
 func (r remover) items(l *List, list []any, set *fieldpath.Set) []any {
-	entries := maps.Collect(set.Level()) // a look into the set would compare texts
+	entries := maps.Collect(set.Level()) // lookups in the set would compare texts
 	return withItems(list, func(_ int, item any) any {
 		e, err := l.element(item)
 		if err != nil {

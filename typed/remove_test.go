@@ -12,12 +12,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestRemove shows difference 1: what loses everything stays, empty, where
-// upstream and RemoveToNull make it null.
+// TestRemove shows difference 1: a container that loses its whole content remains, empty. Upstream and RemoveToNull
+// make it null.
 func TestRemove(t *testing.T) {
 	for _, row := range []struct {
 		name, why, value, set string
-		want, toNull          string // toNull is upstream's, too; want's if empty
+		want, toNull          string // toNull is also upstream's result; empty if it equals want
 	}{
 		{"last entry", "the container stays, empty", `{s: a, labels: {a: x}}`, `{f:labels: {f:a: {}}}`,
 			`{"labels":{},"s":"a"}`, `{"labels":null,"s":"a"}`},
@@ -82,8 +82,8 @@ func TestRemoveShares(t *testing.T) {
 		"what is not touched is shared")
 }
 
-// upstreamExtracts reports whether upstream is an oracle of Extract: structured-merge-diff before v6.4 extracts null in
-// place of an empty map or list, and adds null to a list when it extracts an item.
+// upstreamExtracts reports whether upstream can be compared with Extract. Before v6.4, structured-merge-diff extracts
+// null in place of an empty map or list, and adds null to a list when it extracts an item.
 func upstreamExtracts() bool {
 	labels := smdpath.NewSet(smdpath.MakePathOrDie("labels"))
 	extracted, _ := plain(upstream(map[string]any{"labels": map[string]any{}}).ExtractItems(labels)).(map[string]any)
@@ -93,9 +93,9 @@ func upstreamExtracts() bool {
 func TestExtract(t *testing.T) {
 	for _, row := range []struct {
 		name, why, value, set string
-		want                  string // upstream's too, unless differs
-		withKeys              string // want's if empty
-		differs               string // upstream's answer with keys, where it is another
+		want                  string // also upstream's result, unless differs is set
+		withKeys              string // empty if it equals want
+		differs               string // upstream's result with keys, if it differs
 	}{
 		{"empty map", "an empty map is owned as such", `{labels: {}}`, `{f:labels: {}}`, `{"labels":{}}`, "", ""},
 		{"owned container", "others filled the map that the manager left empty", `{labels: {a: x}}`, `{f:labels: {}}`,

@@ -11,29 +11,29 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are
-// the same JSON, as for upstream. [Canonical] makes others.
+// Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are the
+// same JSON, as in upstream. [Canonical] makes other semantics.
 type Semantics struct {
 	// equal compares leaves that are neither the same JSON nor equal by their Format.
 	equal func(t *Type, a, b any) bool
 }
 
-// Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): equal quantities and
-// times by the Format of their [Type], and a missing field, an empty list, an empty map with free keys, a null of
-// those, and an empty struct if that is the schema's default. equal, if it is not nil, compares other leaves of type t
-// that are not the same JSON, as the caller may know more than the schema. It must be symmetric and safe for concurrent
-// use.
+// Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): quantities and times
+// that are equal according to the Format of their [Type]; and a missing field, an empty list, an empty map with free
+// keys, a null of these, and an empty struct that is the schema's default. A caller that knows more than the schema can
+// pass equal: if it is not nil, it compares other leaves of type t that are not the same JSON. It must be symmetric and
+// safe for concurrent use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
 }
 
-// sameMeaning reports whether two values, at a depth, have the same meaning. It visits the content of atomic lists
-// and maps.
+// sameMeaning reports whether two values at the given depth have the same meaning. It visits the content of atomic
+// lists and maps.
 func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 	if depth > limits.MaxDepth {
 		return false
 	}
-	// Containers are compared part by part. To compare them as a whole first would cost their depth times their size.
+	// Containers are compared child by child. To compare each container as a whole first would cost depth times size.
 	var equal bool
 	switch {
 	case t.Map != nil && kindOf(a) == isMap && kindOf(b) == isMap:
@@ -66,8 +66,8 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	return true
 }
 
-// asAbsent reports whether v, an entry of m called name, is missing or treated as missing: it is empty, and the schema
-// gives emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
+// asAbsent reports whether v, an entry of m called name, is missing or treated as missing: it is empty, and emptiness
+// has no meaning in the schema. An empty struct, such as emptyDir: {}, has a meaning unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if s == nil || depth > limits.MaxDepth {
 		return false
@@ -78,7 +78,7 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	field := m.fields[name]
 	t := field.Type
 	if t == nil {
-		// The key of a map with free keys has a meaning by itself.
+		// In a map with free keys, the key itself has a meaning.
 		return false
 	}
 	switch x := v.(type) {
@@ -106,7 +106,7 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	return false
 }
 
-// bothAbsent is asAbsent for two values of an entry, such as a null and an empty list.
+// bothAbsent is asAbsent for two values of an entry, for example a null and an empty list.
 func (s *Semantics) bothAbsent(m *Map, name string, a, b any, depth int) bool {
 	return s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
 }
@@ -126,8 +126,8 @@ func formatEqual(format string, a, b any) bool {
 	return false
 }
 
-// maxQuantity and maxExponent bound the text of a quantity that is parsed, and its exponent with the letter and the
-// sign. Longer ones are equal only to themselves: to compare 1e1000000000, all its digits would be written out.
+// maxQuantity and maxExponent bound the length and the exponent, with letter and sign, of a quantity that is parsed. A
+// quantity beyond these bounds equals only itself: to compare 1e1000000000 would write all its digits.
 const (
 	maxQuantity = 64
 	maxExponent = len("e-999")
@@ -151,7 +151,7 @@ func quantity(v any) (resource.Quantity, bool) {
 }
 
 func instant(v any) (time.Time, bool) {
-	s, _ := v.(string) // an empty one is no time
+	s, _ := v.(string) // an empty string is not a time
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t, err == nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// canonicalType has one field for each thing that canonical semantics know.
+// canonicalType has one field for each feature of canonical semantics.
 func canonicalType() *typed.Type {
 	text := &typed.Type{Scalar: typed.String}
 	quantity := &typed.Type{Scalar: typed.Untyped, Format: "quantity"}
@@ -38,8 +38,8 @@ func canonicalType() *typed.Type {
 	})
 }
 
-// TestCanonical shows spec rule 11.1: values with the same meaning are equal in both directions, and differ in
-// compatible semantics.
+// TestCanonical shows spec rule 11.1: values with the same meaning are equal in canonical semantics, in both
+// directions, and differ in compatible semantics.
 func TestCanonical(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
@@ -109,7 +109,7 @@ func TestCanonical(t *testing.T) {
 				require.Equal(t, typed.Equal(pair[0], pair[1]), compatible)
 				merged, err := canonical.Merge(typ, pair[0], pair[1], typed.Rules{})
 				if typ.Validate(pair[1], typed.Rules{}) != nil {
-					continue // a list for a text
+					continue // a list in place of a text
 				}
 				require.NoError(t, err)
 				if row.same {
@@ -123,7 +123,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalMerge: a value with another meaning is the intent's, without its fields that are treated as missing.
+// TestCanonicalMerge: if the meaning differs, the intent's value is used, without its fields that are treated as
+// missing.
 func TestCanonicalMerge(t *testing.T) {
 	type m = map[string]any
 	for _, row := range []struct {
@@ -141,7 +142,7 @@ func TestCanonicalMerge(t *testing.T) {
 	}
 }
 
-// TestPredicate shows a caller that knows more than the schema.
+// TestPredicate passes an equal function that knows more than the schema.
 func TestPredicate(t *testing.T) {
 	typ := canonicalType()
 	text := typ.Map.Field("text").Type
@@ -155,7 +156,7 @@ func TestPredicate(t *testing.T) {
 	require.False(t, s.Compare(typ, map[string]any{"cpu": "ab"}, map[string]any{"cpu": "cd"}).IsUnchanged())
 }
 
-// TestDropUnknown drops undeclared fields.
+// TestDropUnknown shows which undeclared fields are dropped.
 func TestDropUnknown(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
@@ -180,7 +181,7 @@ func TestDropUnknown(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%p", got), fmt.Sprintf("%p", again), "what has nothing to drop is itself")
 }
 
-// TestDropUnknownLimits: what is beyond a limit is left alone; whoever uses it next returns an error.
+// TestDropUnknownLimits: DropUnknown keeps values beyond a limit; the next operation on them returns an error.
 func TestDropUnknownLimits(t *testing.T) {
 	typ := &typed.Type{}
 	typ.Map = typed.NewMap(map[string]typed.Field{

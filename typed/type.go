@@ -29,8 +29,8 @@ func (s Scalar) String() string {
 	return [...]string{"no scalar", "number", "string", "boolean", "scalar"}[s]
 }
 
-// Type is the topology of a value: the one to three shapes that it may have, and how each merges. A null is a value
-// of every type. A type without a shape, the result of an empty reference in a schema, has no other value.
+// Type is the topology of a value: the shapes that the value may have, at most three, and how each shape merges. Every
+// type allows null. A type without shapes, the result of an empty reference in a schema, allows nothing else.
 type Type struct {
 	// Scalar is the kind of scalar that a value may be.
 	Scalar Scalar
@@ -38,29 +38,29 @@ type Type struct {
 	List *List
 	// Map is not nil if a value may be a map or struct.
 	Map *Map
-	// Format is the meaning of a scalar's text for [Canonical]: "quantity" for a resource.Quantity (1000m and 1 are
-	// equal), "date-time" for a time of RFC 3339 (00:00Z and 01:00+01:00 are equal). With any other the text is the
-	// meaning.
+	// Format is the meaning of a scalar's text for [Canonical]: "quantity" for a resource.Quantity (1000m equals 1),
+	// "date-time" for a time of RFC 3339 (00:00Z equals 01:00+01:00). With any other format, values are compared as
+	// text.
 	Format string
 }
 
-// List is the topology of a list. It can't be changed, and is of one kind: [AtomicList], [SetList] or [KeyedList] makes
-// it. The zero List is none of them, and must not be used.
+// List is the topology of a list. It can't be changed. A List is made by [AtomicList], [SetList] or [KeyedList]; do not
+// use the zero List.
 type List struct {
 	elem  *Type
 	isSet bool
 	keys  []string
 }
 
-// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as of all lists;
-// nil is [Deduced].
+// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as in all lists; nil
+// means [Deduced].
 func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)} }
 
 // SetList returns a list of distinct scalars. Each is owned by its value.
 func SetList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType), isSet: true} }
 
-// KeyedList returns a list of structs with distinct keys. Each is owned by its key. The key fields are in the
-// order of the schema. An item may lack some of them. It must have one of them, or one of them must have a default.
+// KeyedList returns a list of structs with distinct keys. Each is owned by its key. The key fields are in the order of
+// the schema. An item may lack key fields, but must have at least one of them, unless one of them has a default.
 func KeyedList(elem *Type, key string, more ...string) *List {
 	return &List{elem: cmp.Or(elem, deducedType), keys: append([]string{key}, more...)}
 }
@@ -74,10 +74,10 @@ func (l *List) IsAtomic() bool { return !l.isSet && len(l.keys) == 0 }
 // IsSet reports whether the items are distinct scalars, each owned by its value.
 func (l *List) IsSet() bool { return l.isSet }
 
-// Keys yields the key fields of a keyed list, in the order of the schema; none of any other list.
+// Keys yields the key fields of a keyed list, in the order of the schema. For other lists, it yields nothing.
 func (l *List) Keys() iter.Seq[string] { return slices.Values(l.keys) }
 
-// KeyDefault returns the default of a key field, which is in the key of an item that lacks the field; nil for none.
+// KeyDefault returns the default of a key field, which the key of an item has if the item lacks the field; nil if none.
 func (l *List) KeyDefault(name string) any {
 	if l.elem.Map == nil {
 		return nil
@@ -91,7 +91,7 @@ func (l *List) KeyDefault(name string) any {
 // Invariants:
 //
 //	isUntyped  ⇒  len(fields) == 0
-//	inOrder       are the fields that have a type, sorted by name
+//	inOrder       has the fields with a type, sorted by name
 type Map struct {
 	fields    map[string]Field
 	inOrder   []namedField
@@ -100,18 +100,18 @@ type Map struct {
 	isUntyped bool
 }
 
-// namedField is one of the fields of a Map, or an entry without head that is not declared.
+// namedField is a declared field of a Map, or an undeclared entry, whose head is empty.
 type namedField struct {
 	name string
 	head string // see [fieldsets.AppendHead]
 	typ  *Type
 }
 
-// NewMap returns a granular map with declared fields, which are copied, and entries of type elem beside them; elem is
-// nil if there can be none.
+// NewMap returns a granular map with a copy of the declared fields. elem is the type of all other entries; nil if there
+// can be no others.
 func NewMap(fields map[string]Field, elem *Type) *Map {
 	m := &Map{fields: maps.Clone(fields), elem: elem, inOrder: make([]namedField, 0, len(fields))}
-	var text []byte // of all heads
+	var text []byte // the concatenated heads
 	var ends []int
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if t := fields[name].Type; t != nil {
@@ -130,7 +130,7 @@ func NewMap(fields map[string]Field, elem *Type) *Map {
 // values, so sets of paths in it are never reconciled.
 func UntypedMap(elem *Type) *Map { return &Map{elem: elem, isUntyped: true} }
 
-// WithAtomic returns m as a map that is replaced and owned as a whole, or as one that is not.
+// WithAtomic returns a copy of m that is atomic (replaced and owned as a whole), or one that is granular.
 func (m *Map) WithAtomic(isAtomic bool) *Map {
 	if m.isAtomic == isAtomic {
 		return m
@@ -140,10 +140,10 @@ func (m *Map) WithAtomic(isAtomic bool) *Map {
 	return &out
 }
 
-// Field returns a declared field; the zero Field for any other name.
+// Field returns a declared field, or the zero Field for any other name.
 func (m *Map) Field(name string) Field { return m.fields[name] }
 
-// Fields yields the declared fields that have a type, by name and in the order of names.
+// Fields yields the declared fields that have a type, sorted by name.
 func (m *Map) Fields() iter.Seq2[string, Field] {
 	return func(yield func(string, Field) bool) {
 		for _, f := range m.inOrder {
@@ -163,7 +163,7 @@ func (m *Map) IsAtomic() bool { return m.isAtomic }
 // IsUntyped reports whether [UntypedMap] made the map.
 func (m *Map) IsUntyped() bool { return m.isUntyped }
 
-// Child returns the type of the entry called name, nil if the map can't have it, and whether it is a declared field.
+// Child returns the type of the entry called name, or nil if the map can't have it, and whether it is a declared field.
 func (m *Map) Child(name string) (t *Type, declared bool) {
 	if f, ok := m.fields[name]; ok {
 		return f.Type, true
@@ -171,7 +171,7 @@ func (m *Map) Child(name string) (t *Type, declared bool) {
 	return m.elem, false
 }
 
-// typeOf is Child with [Deduced] for an entry that the map can't have, but may have been stored.
+// typeOf is Child, but returns [Deduced] for an entry that the type does not allow but a stored object may have.
 func (m *Map) typeOf(name string) *Type {
 	if t, _ := m.Child(name); t != nil {
 		return t
@@ -182,8 +182,8 @@ func (m *Map) typeOf(name string) *Type {
 // Field is a declared field of a struct.
 type Field struct {
 	Type *Type
-	// Default is the value of the field if it is omitted; nil for none. The key of an item includes the defaults of key
-	// fields, and [Type.Default] sets them. It must not be changed.
+	// Default is the value of the field if it is omitted; nil if there is none. If an item lacks a key field, its key
+	// has the default. [Type.Default] sets defaults. The value must not be changed.
 	Default any
 	// Nullable means that a null differs from an omitted field. Only [Type.Default] uses it.
 	Nullable bool

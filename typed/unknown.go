@@ -2,18 +2,18 @@ package typed
 
 import "github.com/tenure-ssa/tenure/internal/limits"
 
-// dropUnknown is values.DropUnknown.
+// dropUnknown implements values.DropUnknown.
 func (t *Type) dropUnknown(v, live any) any {
 	d := dropper{left: limits.MaxValues}
 	return d.value(t, v, live, 0)
 }
 
 type dropper struct {
-	finder finder // of live's items
+	finder finder // finds live's items
 	left   int    // values that may still be visited
 }
 
-// value returns a value, at a depth, without undeclared fields.
+// value returns a value at the given depth without undeclared fields.
 func (d *dropper) value(t *Type, v, live any, depth int) any {
 	if d.left--; d.left < 0 || depth > limits.MaxDepth {
 		return v
@@ -22,7 +22,7 @@ func (d *dropper) value(t *Type, v, live any, depth int) any {
 		if equal(v, live, 0, &d.left) {
 			return v
 		}
-		live = nil // an atomic value is one value
+		live = nil // an atomic value is one leaf
 	}
 	switch x := v.(type) {
 	case map[string]any:
@@ -32,7 +32,7 @@ func (d *dropper) value(t *Type, v, live any, depth int) any {
 	case []any:
 		if t.List != nil {
 			return withItems(x, func(_ int, item any) any {
-				e, _ := t.List.element(item) // one that can't be selected has no live item
+				e, _ := t.List.element(item) // an item that can't be selected has no live item
 				return d.value(t.List.elem, item, d.finder.child(t, live, e), depth+1)
 			})
 		}

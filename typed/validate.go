@@ -9,23 +9,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Rules are what [Type.Validate] allows, and what a [Merged] leaves out.
+// Rules are what [Type.Validate] allows, and which paths a [Merged] omits.
 type Rules struct {
-	// Duplicates allows duplicate items in sets and keyed lists, which an update may have stored (spec rule 3.6).
+	// AllowDuplicates allows duplicate items in sets and keyed lists, which an update may have stored (spec rule 3.6).
 	AllowDuplicates bool
-	// Unknown allows fields that a struct does not declare. They are validated as [Deduced].
+	// AllowUnknown allows fields that a struct does not declare. They are validated as [Deduced].
 	AllowUnknown bool
-	// Except are paths that nobody owns, and Filter removes others, unless it is nil. [Type.Validate] ignores both.
+	// Except has paths that nobody owns. Filter, if it is not nil, removes more paths. [Type.Validate] ignores both.
 	Except *fieldpath.Set
 	Filter fieldpath.Filter
 }
 
-// stored are the rules for values that are stored, or about to be: a value that a server accepted is not rejected
-// later.
+// stored are the rules for values that are stored or about to be stored: a value that a server once accepted is not
+// rejected later.
 var stored = Rules{AllowDuplicates: true, AllowUnknown: true}
 
 // Validate returns the violations of t by v as [Errors], or nil. It checks the limits (spec rules 12.1 and 12.2), and
-// stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries and items.
+// stops when the value is nested too deep or has too many values. It costs O(n log n) for n map entries and items.
 func (t *Type) Validate(v any, rules Rules) error {
 	w := newValidator(rules)
 	defer w.release()
@@ -38,17 +38,18 @@ func (t *Type) Validate(v any, rules Rules) error {
 }
 
 // FieldSet returns the paths that an intent with value v owns (spec rules 4.1, 4.2 and 4.3): every scalar, null, atomic
-// list or map and empty map, every item of a set or keyed list, every entry of a map that is not a declared field,
-// and what is owned below them. It holds neither a declared field that is a granular container with content, nor an
-// empty granular list.
+// list or map and empty map, every item of a set or keyed list, every entry of a map that is not a declared field, and
+// everything that is owned below them. It does not contain declared fields that are granular containers with content,
+// or empty granular lists.
 //
 // For example, with ports keyed by port and labels a map with free keys:
 //
 //	v     labels: {app: x}  ports: [{port: 80}]  args: []  hints: {}
 //	set   .labels.app  .ports[port=80]  .ports[port=80].port  .hints
 //
-// A duplicated item is owned without its content. An item that has no key is left out, and a list that has no others is
-// owned itself; [Type.Validate] reports both. A call costs O(n log n) for n map entries and items, as sets are sorted.
+// A duplicated item is owned without its content. An item without a key is omitted; if a list has no other items, the
+// list itself is owned. [Type.Validate] reports both. FieldSet costs O(n log n) for n map entries and items, because
+// sets are sorted.
 func (t *Type) FieldSet(v any) *fieldpath.Set {
 	w := newValidator(stored)
 	defer w.release()
@@ -57,28 +58,28 @@ func (t *Type) FieldSet(v any) *fieldpath.Set {
 	return w.fields.Set()
 }
 
-// validator walks a value once, and finds both its violations and its paths, as FieldsV1: what an intent owns is
-// stored, and compared with what is stored, more often than it is needed as a set.
+// validator walks a value once, and finds both its violations and its paths. It writes the paths as FieldsV1, because
+// the fields that an intent owns are more often stored, or compared with stored FieldsV1, than used as a set.
 //
-// internal/gostruct/added.go walks Go structs by the same rules, and says why it is another walk.
+// internal/gostruct/added.go walks Go structs by the same rules, and explains why it needs another walk.
 type validator struct {
 	faults
 	rules Rules
-	// setOnly says that only the set is asked for: the content of atomic values is not visited.
+	// setOnly means that the caller needs only the set: the content of atomic values is not visited.
 	setOnly bool
-	// everyPath finds all paths, as in a [Comparison], and not only those that an intent owns. Entries that the semantics
-	// treat as absent are left out.
+	// everyPath makes the walk find all paths, as in a [Comparison], not only those that an intent owns. Entries that
+	// the semantics treat as absent are omitted.
 	everyPath bool
 	semantics *Semantics
 
 	fields  fieldsets.Writer
-	names   []string // of the entries of the maps around the current value, of each sorted
-	values  int      // values visited so far
-	depth   int      // of the value in the object
-	invalid bool     // there is a violation
+	names   []string // entry names of the maps around the current value, sorted per map
+	values  int      // number of values visited so far
+	depth   int      // depth of the value in the object
+	invalid bool     // a violation was found
 	ended   bool     // a limit is exceeded, so the rest is not visited
-	// listing makes the walk list violations with paths, and visit maps in order, so that it ends at the same place
-	// every time. The first walk of a value lists none, because most values are valid.
+	// listing makes the walk record violations with paths, and visit maps in order, so that it always stops at the same
+	// place. The first walk of a value does not record violations, because most values are valid.
 	listing bool
 }
 
@@ -104,10 +105,10 @@ func (w *validator) release() {
 	validators.Put(w)
 }
 
-// again prepares a second walk, which lists violations, after one that found that there are some.
+// again prepares a second walk, which records violations, after a first walk that found some.
 func (w *validator) again() {
 	w.values, w.invalid, w.listing, w.ended = 0, false, true, false
-	w.fields.Reset() // what it writes is not used
+	w.fields.Reset() // the output of the second walk is not used
 }
 
 // fail adds a violation at the current place.
@@ -118,7 +119,7 @@ func (w *validator) fail(format string, args ...any) {
 	}
 }
 
-// down adds e to the current path, and up removes it.
+// down adds e to the current path; up removes it.
 func (w *validator) down(e fieldpath.Element) {
 	w.depth++
 	if w.listing {
@@ -133,7 +134,7 @@ func (w *validator) up() {
 	}
 }
 
-// enter is down for what has a path in the set, and leave is up; see [fieldsets.Writer.Enter] for the arguments.
+// enter is down for an element that has a path in the set; leave is up. See [fieldsets.Writer.Enter] for the arguments.
 func (w *validator) enter(e fieldpath.Element, head string, isMember bool) {
 	w.down(e)
 	w.fields.Enter(e, head, isMember)
@@ -144,12 +145,12 @@ func (w *validator) leave(isMember bool) {
 	w.fields.Leave(isMember)
 }
 
-// maxFieldsV1 is the longest FieldsV1 with which a walk continues, in bytes. One more value adds less than the rest: an
-// element whose bytes may all become escapes.
+// maxFieldsV1 is the maximum length of FieldsV1, in bytes, at which a walk continues. The rest up to the limit has room
+// for one more value: an element in which every byte may become an escape sequence.
 const maxFieldsV1 = limits.MaxBytes - 8*limits.MaxElement
 
-// within counts a value, and reports whether it is within the limits. After the first that is not, the walk ends: a
-// container that contains itself twice would take forever.
+// within counts a value, and reports whether it is within the limits. The first value beyond the limits ends the walk,
+// because the walk of a container that contains itself twice would take forever.
 func (w *validator) within() bool {
 	w.values++
 	switch {
@@ -168,7 +169,7 @@ func (w *validator) within() bool {
 	return false
 }
 
-// value validates a value, and writes the paths below it. It returns whether the value is owned as a whole.
+// value validates a value, and writes the paths below it. leaf reports whether the value is owned as a whole.
 func (w *validator) value(t *Type, v any) (leaf bool) {
 	if !w.within() {
 		return true
@@ -191,12 +192,12 @@ func (w *validator) value(t *Type, v any) (leaf bool) {
 		w.fail("expected a finite number")
 	}
 	if leaf {
-		w.fields.Truncate(start) // the paths of granular values in an atomic one
+		w.fields.Truncate(start) // removes the paths of granular values in an atomic value
 	}
 	return leaf
 }
 
-// isLeafShape reports whether values of one of t's shapes are owned and replaced as a whole.
+// isLeafShape reports whether values of shape s, one of t's shapes, are owned and replaced as a whole.
 func (t *Type) isLeafShape(s shape) bool {
 	switch s {
 	case mapShape:
@@ -207,7 +208,7 @@ func (t *Type) isLeafShape(s shape) bool {
 	return s == scalarShape
 }
 
-// accepts reports whether v is a scalar of the kind s.
+// accepts reports whether v is a scalar of kind s.
 func (s Scalar) accepts(v any) bool {
 	own := scalarOf[kindOf(v)]
 	return own != 0 && (s == own || s == Untyped)
@@ -237,15 +238,15 @@ func (w *validator) entries(m *Map, v any) {
 	})
 }
 
-// mostLookups is how many declared fields are looked up for each entry: that takes a fifth of the time of what an entry
-// takes whose type has to be looked up, and which has to be sorted.
+// mostLookups is the maximum number of lookups of declared fields per entry. This many lookups take a fifth of the time
+// that is needed to look up the type of an entry and to sort it.
 const mostLookups = 5
 
-// eachEntry calls visit with the entries of a map, and ends the level in which it enters them. Entries that the map
-// can't have are violations, and are left out, if the rules don't allow them.
+// eachEntry calls visit for each entry of a map, and closes the level that the entries are written to. Entries that the
+// map does not allow are skipped, and are violations unless the rules allow them.
 func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f namedField, declared bool, v any)) {
 	level := w.fields.Level()
-	left := len(entries) // to be visited
+	left := len(entries) // entries that are still to be visited
 	declared := m.inOrder
 	isDeclaredFirst := len(declared) <= mostLookups*left
 	if isDeclaredFirst {
@@ -257,7 +258,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 			}
 		}
 		if left == 0 {
-			w.fields.Close(level) // in order
+			w.fields.Close(level) // already in order
 			return
 		}
 	}
@@ -273,11 +274,11 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 		}
 	}
 	w.names = w.names[:first]
-	w.fields.Sort(level) // copies nothing if there are no declared fields before them
+	w.fields.Sort(level) // does not copy if no declared fields precede them
 }
 
-// field returns the type of an entry of a map, and whether it is declared. The type is nil for an entry that the map
-// can't have.
+// field returns the type of an entry of a map, and whether the entry is declared. The type is nil if the map does not
+// allow the entry.
 func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	if err := checkText("a name", len(name)); err != nil {
 		w.fail("%v", err)
@@ -294,7 +295,7 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	return t, declared
 }
 
-// isEmptyValue reports whether v is null or an empty map, which is owned itself because nothing below it can be.
+// isEmptyValue reports whether v is null or an empty map. It is owned itself because nothing below it can be owned.
 func isEmptyValue(v any) bool {
 	m, ok := v.(map[string]any)
 	return v == nil || ok && len(m) == 0
@@ -332,7 +333,7 @@ func (w *validator) items(l *List, v any) {
 	w.distinct(level)
 }
 
-// element returns the element of the item at i of a list, unless it has none.
+// element returns the element of the list item at index i; ok is false if it has none.
 func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) {
 	e, err := l.element(item)
 	if err != nil {
@@ -341,8 +342,8 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct ends the items of a list, which were entered since level. Duplicates are a violation by the rules;
-// they are in the set without their content.
+// distinct sorts the items of a list, which were written since level. The set contains duplicates without their
+// content; they are violations unless the rules allow them.
 func (w *validator) distinct(level int) {
 	twice := w.fields.Sort(level)
 	if !w.rules.AllowDuplicates {

@@ -106,7 +106,7 @@ func TestValidate(t *testing.T) {
 			}
 			require.Equal(t, row.want, got, row.why)
 			if row.rules.AllowUnknown {
-				return // upstream never allows them
+				return // upstream never allows duplicates
 			}
 			var options []smd.ValidationOptions
 			if row.rules.AllowDuplicates {
@@ -118,8 +118,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestMergeValidates: an atomic value that is live already is valid, and
-// nothing else is.
+// TestMergeValidates: an atomic value that equals live's is not validated; all other values are.
 func TestMergeValidates(t *testing.T) {
 	for _, row := range []struct {
 		name, why    string
@@ -165,7 +164,7 @@ func TestMergeValidates(t *testing.T) {
 	_, err = list.Merge(items, tree(t, `[{name: d, args: [1]}]`), typed.Rules{})
 	require.EqualError(t, err, `[name="d"].args[0]: expected string, got 1`, "and not by their places")
 
-	// Beyond a limit it walks again, in order, and compares with live again.
+	// Beyond a limit, a second walk visits maps in order, and compares with live again.
 	nested := any("x")
 	for range limits.MaxDepth + 1 {
 		nested = map[string]any{"a": nested}
@@ -179,7 +178,7 @@ func TestMergeValidates(t *testing.T) {
 	require.Equal(t, "nested deeper than 1000", errs[0].Detail)
 }
 
-// Values that no JSON text makes, so that upstream's answer does not matter.
+// TestValidateGoValues has values that no JSON text decodes to, so upstream's result does not matter.
 func TestValidateGoValues(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -216,7 +215,7 @@ func TestValidateWithoutShape(t *testing.T) {
 		"it has no defaults either")
 }
 
-// TestValidateNumbers: every Go number is one of JSON's.
+// TestValidateNumbers: every Go number type is accepted as a JSON number.
 func TestValidateNumbers(t *testing.T) {
 	for _, n := range []any{int8(1), int16(1), int32(1), int64(1), 1, uint8(1), uint16(1), uint32(1), uint64(1), uint(1),
 		float32(1), 1.0} {
@@ -239,7 +238,7 @@ func TestErrors(t *testing.T) {
 	require.Equal(t, fieldpath.NewPath("s"), first.Path)
 }
 
-// TestFieldWithoutType: a declared field without a type is as one that is not declared.
+// TestFieldWithoutType: a declared field without a type is treated as undeclared.
 func TestFieldWithoutType(t *testing.T) {
 	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"x": {}, "y": {Type: typed.Deduced()}}, nil)}
 	value := map[string]any{"x": "a", "y": "b"}

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// absent is the type of [missing], the value of an omitted field; nil is null.
+// absent is the type of [missing], the value of an omitted field. A null is nil, not missing.
 type absent struct{}
 
 var missing any = absent{}
@@ -86,14 +86,14 @@ func (t *Type) shapeOf(v any) shape {
 	return all
 }
 
-// ownShape returns the shape of a value; none of null, and of what is no JSON value.
+// ownShape returns the shape of a value; 0 for null, and for a value that is not JSON.
 func ownShape(v any) shape { return shapeOfKind[kindOf(v)] }
 
 var shapeOfKind = [...]shape{
 	isNumber: scalarShape, isString: scalarShape, isBool: scalarShape, isList: listShape, isMap: mapShape,
 }
 
-// first returns the shape that a value is treated as if several are possible.
+// first returns the shape as which a value is treated if several shapes are possible.
 func (s shape) first() shape {
 	switch {
 	case s&mapShape != 0:
@@ -104,8 +104,8 @@ func (s shape) first() shape {
 	return s & listShape
 }
 
-// asMap returns v if it is a map, else nil. Where two values are compared, a null, a missing value and a value of
-// another shape are all treated as an empty map.
+// asMap returns v if it is a map, otherwise nil. A comparison treats a null, a missing value and a value of another
+// shape as an empty map.
 func asMap(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
@@ -116,19 +116,19 @@ func asList(v any) []any {
 	return l
 }
 
-// Equal reports whether a and b are the same JSON value. Numbers are equal if their values are, whatever their Go
-// types: integers are compared exactly, and an integer and a float as floats, as upstream does, so that 2^53+1 equals
-// the float 2^53. A missing map entry differs from null. Values beyond the limits (spec rules 12.1 and 12.2) are not
-// equal, unless they are one value in memory.
+// Equal reports whether a and b are the same JSON value. Numbers are equal if their values are equal, whatever their Go
+// types: integers are compared exactly; an integer and a float are compared as floats, as upstream does, so 2^53+1
+// equals the float 2^53. A missing map entry differs from null. Values beyond the limits (spec rules 12.1 and 12.2) are
+// not equal, unless they are the same value in memory.
 func Equal(a, b any) bool {
 	left := limits.MaxValues
 	return equal(a, b, 0, &left)
 }
 
-// equal is Equal for values at a depth; left is the number of values that may still be visited.
+// equal is Equal for values at the given depth; left is the number of values that may still be visited.
 func equal(a, b any, depth int, left *int) bool { return equalAs(nil, a, b, depth, left) }
 
-// equalAs is equal for values that may be maps with the names of s; nil if nothing is known of them.
+// equalAs is equal for values that may be maps with the names s; s is nil if no names are known.
 func equalAs(s *names, a, b any, depth int, left *int) bool {
 	switch x := a.(type) {
 	case string:
@@ -174,13 +174,13 @@ func equalAs(s *names, a, b any, depth int, left *int) bool {
 	return equalNumbers(a, b)
 }
 
-// equalEntries is equalAs for two maps of as many entries. Most of the time of a no-op is spent here, so it compares
-// strings, the most common values, without a call.
+// equalEntries is equalAs for two maps with the same number of entries. A no-op spends most of its time here, so
+// strings, the most common values, are compared without a call.
 func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
 	if *left -= len(x); *left < 0 || depth > limits.MaxDepth {
 		return false
 	}
-	compared := 0 // of s.names
+	compared := 0 // number of s.names compared so far
 	if s != nil && len(s.names) == len(x) {
 		for ; compared < len(x); compared++ {
 			name := s.names[compared]
@@ -217,18 +217,18 @@ func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// names are the names of the entries of a map. The items of a list mostly have the same: to look up each in two items
-// takes less time than to iterate over one item and look up its names in the other.
+// names are the names of the entries of a map. The items of a list usually have the same names. To look up each name in
+// two items takes less time than to iterate over one item and look up its names in the other.
 type names struct {
 	names []string
-	below []*names // of the entry with that name; nil for what is no small map
+	below []*names // for the map at that name; nil if the value is not a small map
 }
 
-// The names of a first item pay for lists of manyItems and more, and for maps of at most fewNames, which are searched
-// without a table.
+// To collect the names of the first item pays off for lists of at least manyItems. Maps may have at most fewNames
+// entries, because names are searched linearly.
 const manyItems, fewNames = 8, 8
 
-// namesOf returns the names of a small map, and of those in it; nil for another value.
+// namesOf returns the names of a small map, and of small maps in it; nil for other values.
 func namesOf(v any, depth int) *names {
 	m := asMap(v)
 	if len(m) == 0 || len(m) > fewNames || depth == 4 {
@@ -262,13 +262,13 @@ func asFloat(v any) float64 {
 	return v.(float64)
 }
 
-// sameList reports whether a and b, of one length, are one list in memory.
+// sameList reports whether a and b, of the same length, are the same list in memory.
 func sameList(a, b []any) bool {
 	return len(a) == 0 || &a[0] == &b[0]
 }
 
-// same reports whether a and b are certainly the same value, in O(1): one container in memory, or
-// equal scalars of one Go type.
+// same reports in O(1) whether a and b are certainly the same value: the same container in memory, or equal scalars of
+// one Go type.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -283,8 +283,8 @@ func same(a, b any) bool {
 	return kindOf(a) == isNumber && a == b
 }
 
-// withEntry returns out with v as the entry called name, or without that entry if v is missing. out is entries or, from
-// the first change on, a copy of it, which is changed.
+// withEntry returns out with v as the entry called name, or without the entry if v is missing. out is entries itself
+// until the first change; then it is a copy of entries, which withEntry changes.
 func withEntry(out, entries map[string]any, name string, v any) map[string]any {
 	if trees.SameMap(out, entries) {
 		out = make(map[string]any, len(entries)+1)
@@ -298,8 +298,8 @@ func withEntry(out, entries map[string]any, name string, v any) map[string]any {
 	return out
 }
 
-// withItems returns list with f applied to each item; an item for which f returns missing is left out. It returns list
-// itself if nothing changes.
+// withItems returns list with f applied to each item. An item for which f returns missing is removed. If nothing
+// changes, the result is list itself.
 func withItems(list []any, f func(i int, item any) any) []any {
 	var out []any
 	for i, item := range list {

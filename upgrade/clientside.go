@@ -19,30 +19,30 @@ import (
 type ClientSideOptions struct {
 	// Types has the topology of the object's kind.
 	Types fieldmanager.Types
-	// Converter is needed if Manager last applied at another version than the object's.
+	// Converter is needed if Manager last applied at a version other than the object's.
 	Converter fieldmanager.Converter
 	// Manager is the server-side applier. It must not be empty.
 	Manager string
 	// To is the manager of the client-side writes; ClientSideManager if it is empty.
 	To string
-	// Empty is an object before it is created, as the Empty of [fieldmanager.Options]: To does not own its containers.
-	// By default it has only an apiVersion and a kind, as a custom resource. For built-in types, which servers decode
-	// into Go structs, it is the zero value, such as &appsv1.Deployment{} with its TypeMeta.
+	// Empty is an object before it is created, like Empty in [fieldmanager.Options]: To does not own its containers. By
+	// default it has only an apiVersion and a kind, like a custom resource. For built-in kinds, which servers decode
+	// into Go structs, it is the zero value of the struct, such as &appsv1.Deployment{} with its TypeMeta.
 	Empty runtime.Object
 }
 
-// ErrNoApplyEntry reports that a manager has no Apply entry that could be moved to client-side apply.
+// ErrNoApplyEntry means that a manager has no Apply entry to move to client-side apply.
 var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 
 // ToClientSide moves the fields that a manager applied server-side back to client-side apply. The annotation becomes
-// the intent of the manager's Apply entry, with live's values, and its ownership becomes an Update's, as if
-// kubectl apply had created it. Entries of subresources do not change, as client-side apply does not write
+// the intent of the manager's Apply entry, with live's values. The fields of the entry move to an Update entry, as if
+// kubectl apply had created it. Entries of subresources do not change, because client-side apply does not write
 // subresources.
 //
-// Nulls and empty lists of the intent are lost: live has no nulls, and an empty list owns nothing.
+// Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing.
 //
-// The error is ErrNoApplyEntry if the manager has applied nothing, and *managedfields.Error if an entry that must
-// change is malformed. The name To must be valid (spec rule 2.2). The Patch must be sent as the manager To.
+// The error is ErrNoApplyEntry if the manager has applied nothing, and a *managedfields.Error if an entry that must
+// change is malformed. The name To must be valid (spec rule 2.2). Send Patch as the manager To.
 func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) (Result, error) {
 	to := cmp.Or(o.To, ClientSideManager)
 	if err := managedfields.ValidateManager(to); err != nil {
@@ -94,7 +94,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	if result.Object, err = entries.Into(obj); err != nil {
 		return Result{}, err
 	}
-	accessor, err := meta.Accessor(result.Object) // which has metadata of its own
+	accessor, err := meta.Accessor(result.Object) // the object has its own metadata
 	if err != nil {
 		return Result{}, err
 	}
@@ -103,7 +103,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	return result, err
 }
 
-// patch returns the JSON Patch that sets the entries of obj and does the operations. It is nil if obj has no
+// patch returns the JSON Patch that does the operations and sets the entries of obj. It is nil if obj has no
 // resourceVersion.
 func patch(obj runtime.Object, entries managedfields.Entries, operations ...map[string]any) ([]byte, error) {
 	patch, err := entries.JSONPatch(obj, operations...)
@@ -113,8 +113,8 @@ func patch(obj runtime.Object, entries managedfields.Entries, operations ...map[
 	return patch, err
 }
 
-// asUpdate returns the entries after updater wrote the fields of set, which mine owned: updater owns them, the
-// annotation, and the containers that nobody else owns.
+// asUpdate returns the entries after a write by updater of the fields in set, which the entry mine owned. updater then
+// owns the fields, the annotation, and the containers that nobody else owns.
 func asUpdate(
 	entries managedfields.Entries, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
 ) (managedfields.Entries, error) {
@@ -132,7 +132,7 @@ func asUpdate(
 		entries = entries.Without(updater)
 	}
 	for i := range entries {
-		entries[i].Subtract(written) // updater also writes the annotation, so others lose it
+		entries[i].Subtract(written) // updater also writes the annotation, so other managers lose it
 	}
 	made := set.Difference(set.Leaves()).Difference(mine.Owned())
 	owned := fieldpath.UnionOf(set.Difference(made.Intersection(entries.OwnedAt(mine.APIVersion))), written, before)

@@ -21,12 +21,12 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// free is the type of objects that may hold anything.
+// free returns a type for objects with any content.
 type free struct{}
 
 func (free) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
-// TestClientSideManagerIsValid: no entry gets a name that a server would refuse.
+// TestClientSideManagerIsValid: no entry gets a manager name that a server would reject.
 func TestClientSideManagerIsValid(t *testing.T) {
 	for _, to := range []string{strings.Repeat("x", 129), "a\nb", "\x00"} {
 		_, err := upgrade.ToClientSide(t.Context(), &unstructured.Unstructured{}, upgrade.ClientSideOptions{Manager: "m", To: to})
@@ -34,8 +34,8 @@ func TestClientSideManagerIsValid(t *testing.T) {
 	}
 }
 
-// TestToClientSide: what was only ever applied server-side becomes what kubectl apply
-// would have left, next to what others own.
+// TestToClientSide: an object that was only applied server-side becomes what kubectl apply would have written, apart
+// from the fields that others own.
 func TestToClientSide(t *testing.T) {
 	s := newServer(t)
 	s.apply("flux", settings)
@@ -62,11 +62,11 @@ func TestToClientSide(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.Patch, &operations))
 	require.Equal(t, "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", operations[0]["path"])
 
-	// A server that gets the patch from the new manager stores the same entries.
+	// A server that receives the patch from the new manager stores the same entries.
 	require.ElementsMatch(t, managed(t, r.Object), managed(t, s.put(upgrade.ClientSideManager, r.Object)))
 }
 
-// TestJoinsAnUpdate: fields join the existing update, and containers that others own stay with them.
+// TestJoinsAnUpdate: fields are added to the existing Update entry, and others still own their containers.
 func TestJoinsAnUpdate(t *testing.T) {
 	s := clientSide(t)
 	s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`)
@@ -86,7 +86,7 @@ func TestJoinsAnUpdate(t *testing.T) {
 	}, managed(t, r.Object))
 }
 
-// TestNumbersOfGo: an object that a program builds has an int easily.
+// TestNumbersOfGo: an object that a program builds may contain an int.
 func TestNumbersOfGo(t *testing.T) {
 	s := newServer(t)
 	s.apply("flux", settings)
@@ -97,8 +97,8 @@ func TestNumbersOfGo(t *testing.T) {
 	require.Nil(t, s.live.GetAnnotations(), "the input stays as it is")
 }
 
-// TestClientSideTimes: an Apply entry may have no time, and neither has the update
-// that comes of it; of two, the later one counts.
+// TestClientSideTimes: an Apply entry may have no time; then the resulting Update entry has no time either. If two
+// entries are united, the later time is used.
 func TestClientSideTimes(t *testing.T) {
 	entry := func(manager, op, time string) map[string]any {
 		e := map[string]any{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -177,7 +177,7 @@ func TestClientSideErrors(t *testing.T) {
 		"what can't be read stays")
 }
 
-// TestAnnotationSize: the limit is the server's, and the other annotations count.
+// TestAnnotationSize: the size limit is the server's, and includes the other annotations.
 func TestAnnotationSize(t *testing.T) {
 	s := newServer(t)
 	s.apply("flux", settings)
@@ -196,7 +196,7 @@ func TestAnnotationSize(t *testing.T) {
 	}
 }
 
-// TestClientSideVersions: the annotation is of the version that was applied at.
+// TestClientSideVersions: the annotation has the version at which the manager applied.
 func TestClientSideVersions(t *testing.T) {
 	live := manifest(widget)
 	live.SetAPIVersion("example.com/v1")

@@ -29,7 +29,7 @@ func manifest(text string) *unstructured.Unstructured {
 	return u
 }
 
-// server has one object, which tests may change, and does writes to it as a server would.
+// server has one object, which tests may change, and makes writes to it like a server.
 type server struct {
 	t    *testing.T
 	h    *fieldmanagertest.Harness
@@ -60,7 +60,7 @@ func (s *server) put(manager string, now runtime.Object) *unstructured.Unstructu
 	return s.do(fieldmanagertest.Update(manager, now))
 }
 
-// managed returns managed fields: manager, operation, and what it owns, a line each.
+// managed returns the managed fields as lines: manager, operation, and owned fields.
 func managed(t *testing.T, obj runtime.Object) (out []string) {
 	t.Helper()
 	for _, e := range obj.(*unstructured.Unstructured).GetManagedFields() {

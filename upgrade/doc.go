@@ -14,12 +14,12 @@
 //
 // # What moves
 //
-// An applier removes what it owned and no longer applies. So exactly the fields that client-side apply would remove
-// must move, and these are in the annotation:
+// An applier removes the fields that it owned and no longer applies. So exactly the fields that client-side apply would
+// remove must move, and these are the fields in the annotation:
 //
 //	held   = the paths of last-applied, of the manager's own Apply entry, and of the next intent, with containers
-//	moved  = of each Update entry of From: its fields in held, or all fields with Everything; and the fields at or
-//	         below a path of Also, of every Update entry
+//	moved  = for each Update entry of From: its fields in held, or all its fields with Everything; and for every
+//	         Update entry: its fields at or below a path of Also
 //	left   = the other fields of the entries, which do not move
 //
 // Defaults that the server set and fields that an admission webhook added are in the Update entry, but not in the
@@ -30,7 +30,7 @@
 //   - Inputs do not change. A result may share memory with them.
 //   - Only managed fields and the annotation change.
 //   - No field loses its last owner, except with Release.
-//   - Fields that move leave their entry. Other entries keep their bytes; empty entries are removed.
-//   - A container moves if it is in held, or if everything that its entry owns in it moves.
-//   - Equal input gives equal output: the order, time and version of a new entry follow from the entries it is made of.
+//   - Fields that move are removed from their entry. Other entries keep their bytes; empty entries are removed.
+//   - A container moves if it is in held, or if all fields in it that its entry owns move.
+//   - Equal inputs have equal results: the order, time and version of a new entry depend only on the moved entries.
 package upgrade

@@ -11,8 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// restarted is a Deployment that kubectl apply wrote and kubectl rollout restart
-// touched. A webhook put a label into its template.
+// restarted is a Deployment after kubectl apply and kubectl rollout restart. A webhook added a label to its template.
 const restarted = `
 apiVersion: apps/v1
 kind: Deployment
@@ -54,8 +53,8 @@ spec:
       - {name: web, image: "web:1", imagePullPolicy: IfNotPresent}
 `
 
-// An object goes over to server-side apply. What the webhook and the server filled in
-// stays where it is; the annotation of the restart moves, so that it goes for good.
+// An object moves to server-side apply. Fields that the webhook and the server set do not move. The annotation of the
+// restart moves, so that the next apply removes it for good.
 func ExampleToServerSide() {
 	result, err := upgrade.ToServerSide(context.Background(), manifest(restarted), upgrade.ServerSideOptions{
 		Types:   openapi.Builtin(),
@@ -86,7 +85,7 @@ func ExampleToServerSide() {
 	//     .spec.template.spec.containers[name="web"].imagePullPolicy
 }
 
-// What a manager applied server-side becomes the annotation of kubectl apply again.
+// The intent that a manager applied server-side becomes the annotation of kubectl apply again.
 func ExampleToClientSide() {
 	there, err := upgrade.ToServerSide(context.Background(), manifest(restarted),
 		upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})

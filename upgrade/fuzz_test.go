@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// updated has an updater, and nothing that tells what was applied.
+// updated has an Update entry, and nothing that shows what was applied.
 const updated = `
 apiVersion: v1
 kind: ConfigMap
@@ -33,8 +33,8 @@ metadata:
 data: {a: "1", b: "2"}
 `
 
-// FuzzAnyInput gives any JSON to everything: it is an error or a result, never a
-// panic, and never changes what it was given. What nobody is known to have applied is never removed.
+// FuzzAnyInput passes any JSON as each argument. The result is an error or a valid result, never a panic, and arguments
+// never change. Fields that are not known to have been applied are never removed.
 func FuzzAnyInput(f *testing.F) {
 	seed := func(live, intent string) {
 		b, err := manifest(live).MarshalJSON()
@@ -80,8 +80,8 @@ func FuzzAnyInput(f *testing.F) {
 	})
 }
 
-// requireNothingRemoved requires that the next apply after a move removes nothing of an object without an annotation
-// and without an entry of the applier.
+// requireNothingRemoved requires that the next apply after a move removes nothing from an object that has no annotation
+// and no entry of the applier.
 func requireNothingRemoved(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideOptions, r upgrade.Result) {
 	applied, err := upgrade.Owners(live, metav1.ManagedFieldsOperationApply, nil)
 	isOwn := func(e managedfields.Entry) bool { return e.Manager == o.Manager }

@@ -16,37 +16,39 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Preview describes a move and its consequences. Parts of entries are entries with only these fields; they are in the
-// order of the object's entries.
+// Preview describes a move and its consequences. Its Entries are parts of the object's entries, each with only the
+// named fields, in the order of the object's entries.
 type Preview struct {
-	// Applier is the key of the Apply entry, and APIVersion its group version.
+	// Applier is the key of the Apply entry; APIVersion is its group version.
 	Applier    managedfields.Key
 	APIVersion string
-	// Moves are the fields that move, with the entries that lose them; for ToClientSide, the applier's own.
+	// Moves are the fields that move, in the entries that lose them; for ToClientSide, in the applier's own entry.
 	Moves managedfields.Entries
-	// LastApplied is the new owner of the annotation with KeepLastApplied; the zero Key otherwise.
+	// LastApplied is the new owner of the annotation if KeepLastApplied is set; otherwise the zero Key.
 	LastApplied managedfields.Key
-	// Removed are the fields that the next apply removes. It applies Intent, or the intent in the annotation. Next is
-	// the error of this apply without force, for example conflicts.Conflicts; then Removed is what it removes with
-	// force, or nil if it fails even so. Both are nil if the next apply is unknown, which IsKnown tells.
+	// Removed are the fields that the next apply removes. The next apply applies Intent, or else the intent in the
+	// annotation. Next is the error of this apply without force, for example conflicts.Conflicts. If Next is set,
+	// Removed has the fields that the apply removes with force; it is nil if the apply fails even with force. Both are
+	// nil if the next apply is unknown; IsKnown reports whether it is known.
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
-	// Lost are the fields that the next apply keeps in the object, and that the applier owns no longer: containers, such
-	// as a map of labels. An update owns them, an intent only what is in them (spec rule 4.2). Nil like Removed.
+	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: containers, such as
+	// a map of labels. An update owns containers, while an intent owns only their content (spec rule 4.2). Nil if
+	// Removed is nil.
 	Lost *fieldpath.Set
-	// Left are the fields that the managers of From keep. Released reports that nobody owns them instead.
+	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries
 	Released bool
-	// Others are fields in the annotation that other managers own: conflicts if an apply changes them.
+	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them.
 	Others managedfields.Entries
-	// Half are items of keyed lists that the applier shares with an updater, which owns only a part of them. If the
-	// applier drops such an item, it stays without the fields that only the applier owned, and servers may reject the
-	// object. To avoid that, name the updater in From.
+	// Half are items of keyed lists that the applier shares with an updater that owns only a part of them. If the
+	// applier drops such an item, the item remains without the fields that only the applier owned, and servers may
+	// reject the object. To avoid this, add the updater to From.
 	Half managedfields.Entries
 }
 
-// appendPart adds the part of an entry that has the fields of set, unless it is empty.
+// appendPart appends an entry with only the fields of set, unless set is empty.
 func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldpath.Set) managedfields.Entries {
 	if set.IsEmpty() {
 		return parts
@@ -89,7 +91,7 @@ func (m *move) previewApply(now runtime.Object) {
 	m.preview.Removed, m.preview.Lost = next.Deletes, next.Keeps
 }
 
-// Render writes the preview for people. what names the object, such as deployment.apps/nginx. It omits containers
+// Render writes the preview for people. what names the object, such as deployment.apps/nginx. Render omits containers
 // whose content is listed, and the content of items that are removed as a whole.
 func (p Preview) Render(w io.Writer, what string) error {
 	var r renderer
@@ -120,8 +122,8 @@ func (p Preview) Render(w io.Writer, what string) error {
 	return err
 }
 
-// Summary returns the preview on one line: how much moves, and what the next apply then removes or conflicts with. what
-// names the object. [Preview.Render] lists all of it.
+// Summary returns the preview in one line: how many fields move, and which fields the next apply then removes or
+// conflicts with. what names the object. [Preview.Render] lists all fields.
 func (p Preview) Summary(what string) string {
 	moves := 0
 	for _, e := range p.Moves {
@@ -160,7 +162,7 @@ func (p Preview) Summary(what string) string {
 	return printable.Text(line)
 }
 
-// some returns the first paths of a set, and how many more it has.
+// some returns the first paths of a set, and the number of the others.
 func some(set *fieldpath.Set) string {
 	const shown = 5
 	var names []string

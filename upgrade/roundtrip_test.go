@@ -29,7 +29,7 @@ spec:
       - {name: log, image: "log:1"}
 `
 
-// webLess drops a container, a variable and a label, and changes an image.
+// webLess lacks a container, a variable and a label of web, and has another image.
 const webLess = `
 apiVersion: apps/v1
 kind: Deployment
@@ -46,7 +46,7 @@ spec:
         env: [{name: A, value: "1"}]
 `
 
-// kubectlApply applies client-side and stores the result, with what a server fills in.
+// kubectlApply applies client-side and stores the result, with the fields that a server sets.
 func (s *server) kubectlApply(intent string) *unstructured.Unstructured {
 	s.t.Helper()
 	now, err := writetest.ClientSideApply(s.live, manifest(intent))
@@ -80,9 +80,8 @@ func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upg
 	return r
 }
 
-// TestRoundTrip goes to server-side apply, applies, and comes back: the annotation is
-// what kubectl wrote, the next client-side apply removes what was dropped, and what
-// nobody applied was never touched.
+// TestRoundTrip moves to server-side apply, applies, and moves back. The annotation is the one that kubectl wrote, the
+// next client-side apply removes dropped fields, and fields that nobody applied never change.
 func TestRoundTrip(t *testing.T) {
 	s := newServer(t)
 	created := s.kubectlApply(web)

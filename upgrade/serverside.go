@@ -16,12 +16,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The managers of kubectl.
+// Manager names that kubectl uses.
 const (
 	// ClientSideManager is the manager of kubectl apply.
 	ClientSideManager = "kubectl-client-side-apply"
-	// LastAppliedManager owns the annotation of client-side apply after kubectl moved an object to server-side apply, so
-	// no apply removes it.
+	// LastAppliedManager owns the annotation of client-side apply after kubectl moved an object to server-side apply,
+	// so that no apply removes the annotation.
 	LastAppliedManager = "kubectl-last-applied"
 )
 
@@ -29,56 +29,58 @@ const (
 type ServerSideOptions struct {
 	// Types has the topology of the object's kind; it may be nil with Everything.
 	Types fieldmanager.Types
-	// Converter converts between versions if an object's entries, annotation and intent have several. Without one,
-	// entries of other versions do not change, and an annotation of another version is an error.
+	// Converter converts between versions if an object's entries, annotation and intent have several versions. Without
+	// a Converter, entries of other versions do not change, and an annotation of another version is an error.
 	Converter fieldmanager.Converter
 
 	// Manager is the server-side applier. It must not be empty.
 	Manager string
-	// From are the managers whose Update entries move. By default, they are all that own the annotation by an Update.
+	// From are the managers whose Update entries move. By default, they are all managers whose Update entry owns the
+	// annotation.
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move too; nil for the one in the annotation.
+	// Intent is the next intent of Manager, whose fields move, too; nil means the intent in the annotation.
 	Intent runtime.Object
 
-	// Also are paths that move, with everything below them, from all updaters that own them, whether or not From has
-	// them: see [RestartedAt].
+	// Also are paths that move, with everything below them, from all Update entries that own them, whether or not From
+	// has their managers: see [RestartedAt].
 	Also *fieldpath.Set
-	// Everything moves all fields of From, whatever is in the annotation, as client-go's csaupgrade does.
+	// Everything moves all fields of From, whatever the annotation contains, like client-go's csaupgrade.
 	Everything bool
-	// Release removes the fields that From's entries keep, so nobody owns them, and Manager can apply them without a
-	// conflict.
+	// Release removes the fields that would stay in the entries of From, so that nobody owns them, and Manager can
+	// apply them without a conflict.
 	Release bool
-	// KeepLastApplied moves the annotation to LastAppliedManager, as kubectl does if its own manager, kubectl, applies:
-	// a server then keeps it up to date (spec rule 9.2). Otherwise it moves to Manager, and the next apply removes it.
+	// KeepLastApplied moves the annotation to LastAppliedManager, as kubectl does for its own manager, kubectl: then a
+	// server keeps the annotation up to date (spec rule 9.2). Otherwise the annotation moves to Manager, and the next
+	// apply removes it.
 	KeepLastApplied bool
 }
 
 // Result is an object after a move, with the patch for the server.
 type Result struct {
-	// Object is the object after the move, in the Go type of the input. It shares memory with the input, and is the
-	// input itself if Changed is false.
+	// Object is the object after the move, with the Go type of the input. It shares memory with the input. If Changed
+	// is false, it is the input itself.
 	Object runtime.Object
 	// Changed reports whether anything moved.
 	Changed bool
 	// Patch is the move as a JSON Patch (RFC 6902); send it with the content type application/json-patch+json. It sets
-	// the resourceVersion to the input's, so a server responds with 409 Conflict if the object was written since. It is
-	// nil if nothing changed, or if the object has no resourceVersion.
+	// the resourceVersion to the input's, so that a server responds with 409 Conflict if the object was written since.
+	// It is nil if nothing changed, or if the object has no resourceVersion.
 	Patch []byte
 	// Preview describes the move.
 	Preview Preview
 }
 
-// String returns the summary of the preview. It has no values of the object.
+// String returns the summary of the preview. It contains no values of the object.
 func (r Result) String() string { return r.Preview.Summary("object") }
 
 // ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
-// describes which. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
+// describes which fields. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
-// The error is *managedfields.Error if an entry that must change is malformed. A missing annotation is no error: then
-// only what Manager applies already and what Intent has move. A malformed one, or one of a version that is unknown or
-// can't be converted to, is an error without Everything.
+// The error is a *managedfields.Error if an entry that must change is malformed. A missing annotation is not an error:
+// then only fields that Manager already applies or that are in Intent move. Unless Everything is set, an annotation is
+// an error if it is malformed, or if its version is unknown or the object can't be converted to it.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(ctx, obj, o)
 	if err != nil {
@@ -100,15 +102,15 @@ type move struct {
 	ServerSideOptions
 	edit
 	object runtime.Object
-	target managedfields.Entry        // the applier's
-	exists bool                       // target is among the entries
-	last   *unstructured.Unstructured // the intent in the annotation; nil for none
+	target managedfields.Entry        // the applier's entry
+	exists bool                       // the object already has the applier's entry
+	last   *unstructured.Unstructured // the intent in the annotation; nil if there is none
 	intent *unstructured.Unstructured // the next intent; nil if it is unknown
 
 	from    sets.Set[string]
-	moved   []*fieldpath.Set      // what target gains
-	held    *fieldpath.Set        // at target's version
-	keeper  managedfields.Entries // LastAppliedManager's new entry; nil for none
+	moved   []*fieldpath.Set      // the sets that target gains
+	held    *fieldpath.Set        // at the version of target
+	keeper  managedfields.Entries // the new entry of LastAppliedManager; nil if there is none
 	preview Preview
 }
 
@@ -140,13 +142,14 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	return m, m.aim()
 }
 
-// isFrom reports whether the entry of k is an Update entry that moves.
+// isFrom reports whether k is the key of an Update entry from which fields move.
 func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from.Has(k.Manager)
 }
 
-// aim finds the applier's entry, or the version of a new one: the annotation's if an entry that moves has it, else the
-// object's if an entry that moves has it, else the version of the latest entry that moves.
+// aim finds the applier's entry, or else the version for a new entry. That is the version of the annotation if an entry
+// that moves has it; otherwise the object's version if an entry that moves has it; otherwise the version of the latest
+// entry that moves.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {
@@ -161,7 +164,7 @@ func (m *move) aim() error {
 	m.target = managedfields.NewEntry(key, m.version, nil, nil)
 	best := -2
 	for i := range m.Entries {
-		// Entries are sorted by time, so the latest of equal rank comes last.
+		// Entries are sorted by time, so the last of equally ranked entries is the latest.
 		r := &m.Entries[i]
 		if rank := slices.Index(preferred, r.APIVersion); m.isFrom(r.Key) && rank >= best {
 			m.target.APIVersion, best = r.APIVersion, rank
@@ -252,8 +255,8 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 	return nil
 }
 
-// keepLastApplied gives the annotation to LastAppliedManager, unless another applier than Manager owns it. The entry
-// has no time, as kubectl's apply of it changes nothing.
+// keepLastApplied makes LastAppliedManager own the annotation, unless an applier other than Manager owns it. The new
+// entry has no time, because kubectl's apply of the annotation changes nothing.
 func (m *move) keepLastApplied(version string) {
 	set := fieldpath.NewSet(annotationPath)
 	isOther := func(e managedfields.Entry) bool { return e.Manager != m.Manager }

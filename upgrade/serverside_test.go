@@ -33,8 +33,7 @@ metadata: {name: settings, namespace: default}
 data: {a: "1", b: "2"}
 `
 
-// clientSide returns a server with settings applied client-side, and a field c that
-// was injected by the same write.
+// clientSide returns a server with settings applied client-side, and a field c that the same write added.
 func clientSide(t *testing.T) *server {
 	s := newServer(t)
 	now, err := writetest.ClientSideApply(nil, manifest(settings))
@@ -172,9 +171,9 @@ func quote(s string) string {
 	return string(b)
 }
 
-// TestPreviewLost checks that the preview names what the applier owns after the move, and no longer after its next
-// apply: an update owns containers, which move with their content, and an intent does not. Without types nothing is
-// known.
+// TestPreviewLost checks that the preview names the fields that the applier owns after the move, but no longer owns
+// after its next apply: an update owns containers, which move with their content, but an intent does not. Without
+// types, nothing is known.
 func TestPreviewLost(t *testing.T) {
 	for _, row := range []struct {
 		name, intent, want string
@@ -206,7 +205,8 @@ func TestPreviewLost(t *testing.T) {
 	}
 }
 
-// TestBeforeFirstApply: it owns the fields of all earlier writers, which move only if they are known to be applied.
+// TestBeforeFirstApply: before-first-apply owns the fields of all earlier writers; only fields that are known to be
+// applied move.
 func TestBeforeFirstApply(t *testing.T) {
 	s := newServer(t)
 	s.live = manifest(settings)
@@ -305,11 +305,11 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// TestHalfOwned: another manager owns an item, but not all fields of the applier in it.
+// TestHalfOwned: another manager owns an item, but not all fields that the applier owns in it.
 func TestHalfOwned(t *testing.T) {
 	s := newServer(t)
 	s.apply("flux", web)
-	// An update that puts an item back owns it; the applier then changes its image.
+	// An update that adds an item again owns the item; then the applier changes its image.
 	s.do(fieldmanagertest.Patch("legacy", `spec: {template: {spec: {containers: []}}}`))
 	s.do(fieldmanagertest.Patch("legacy",
 		`spec: {template: {spec: {containers: [{name: web, image: "web:0"}, {name: log, image: "log:1"}]}}}`))
@@ -332,7 +332,7 @@ func TestHalfOwned(t *testing.T) {
 	require.Empty(t, r.Preview.Half)
 }
 
-// TestPatch shows a whole patch; without a resourceVersion there is none.
+// TestPatch shows a whole patch. Without a resourceVersion, there is no patch.
 func TestPatch(t *testing.T) {
 	live := manifest(`
 apiVersion: v1
@@ -358,7 +358,7 @@ data: {a: "1"}
 	require.Nil(t, r.Patch)
 }
 
-// TestServerSideErrors: bad input is an error, with what was expected.
+// TestServerSideErrors: for invalid input, the error says what was expected.
 func TestServerSideErrors(t *testing.T) {
 	edit := func(f func(tree map[string]any)) runtime.Object {
 		s := clientSide(t)

@@ -5,8 +5,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// follow returns moved with the containers of all whose content moves completely. A container without its content
-// would keep an unwanted empty list or map alive.
+// follow returns moved with all containers whose whole content moves. A container that stays without its content would
+// keep an unwanted empty list or map in the object.
 //
 //	all    f:annotations: {., f:a}   f:labels: {., f:x, f:y}
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
@@ -20,7 +20,7 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// shown returns the paths of set that are of interest to people: leaves, and with whole the items and map entries
+// shown returns the paths of set to print for people: leaves. If whole is true, items and map entries are printed
 // instead of their content.
 func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
@@ -31,10 +31,10 @@ func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	})
 }
 
-// halves returns the items of keyed lists that both mine and other own, and in which sole, the part of mine that
-// nobody else owns, has something. If mine drops such an item, it stays without that part.
+// halves returns the items of keyed lists that both mine and other own, and in which sole, the part of mine that nobody
+// else owns, has fields. If the owner of mine drops such an item, the item remains without these fields.
 //
-// It walks down other only, as many others may be compared with one mine.
+// It walks only other, because many others may be compared with one mine.
 func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(other, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		ours, below := mine.At(elem)
@@ -45,8 +45,8 @@ func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 }
 
 // RestartedAt returns the path of the annotation that kubectl rollout restart sets in the Pod template of a workload,
-// for Also of ServerSideOptions. No apply can remove it otherwise, as an Update owns it. Removing it changes the
-// template, so the next apply restarts the Pods once.
+// for Also in ServerSideOptions. Otherwise no apply can remove it, because an Update entry owns it. Removing it changes
+// the template, so the next apply restarts the Pods once.
 func RestartedAt() *fieldpath.Set {
 	return fieldpath.NewSet(
 		fieldpath.NewPath("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))

@@ -19,12 +19,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// edit is an object whose managed fields are edited, with what is needed for its versions.
+// edit is an object whose managed fields are edited, with the types and the converter for its versions.
 type edit struct {
 	*ownership.Edit
 	ctx       context.Context
 	converter fieldmanager.Converter
-	version   string // the object's
+	version   string // the object's version
 }
 
 func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types, converter fieldmanager.Converter) (
@@ -45,7 +45,7 @@ func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types
 	return edit{e, ctx, converter, e.Kind.GroupVersion().String()}, nil
 }
 
-// noTypes knows no kind.
+// noTypes has no types.
 type noTypes struct{}
 
 func (noTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
@@ -76,7 +76,7 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 	return tree, err
 }
 
-// validTree returns the tree of an object, which it shares with an unstructured one, if it is within the limits.
+// validTree returns the tree of an object if it is within the limits. The tree of an unstructured object is shared.
 func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	if tree, err = gostruct.Tree(obj); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
@@ -84,15 +84,15 @@ func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// heldBy returns the paths of an intent: those that it would own, and the containers that it creates (those that are
-// not in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
+// heldBy returns the paths of an intent: the paths that it would own, and the containers that it creates (which are not
+// in empty), because an update would own them (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).AddedOrModified()
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
-// same returns the paths of set, of an entry at version from, at which the object has the same at version to. Fields
-// that can't be compared are left out: they stay with their owner.
+// same returns the paths of set, which is at version from, at which the object is the same at version to. Fields that
+// can't be compared are omitted, so that they stay with their owner.
 func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil
@@ -119,15 +119,15 @@ func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath
 	return set.RecursiveDifference(differ.Union(fieldpath.NewSet(around...))), nil
 }
 
-// withoutEmpty returns the entries without those that changed and own nothing now (spec rule 2.10).
+// withoutEmpty returns the entries without those that changed and now own nothing (spec rule 2.10).
 func withoutEmpty(l managedfields.Entries) managedfields.Entries {
 	return slices.DeleteFunc(slices.Clone(l), func(r managedfields.Entry) bool {
 		return !r.IsUnchanged() && r.IsEmpty()
 	})
 }
 
-// Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
-// annotation they are the client-side appliers. An entry with malformed fields owns nothing.
+// Owners returns the entries of obj with the given operation that own every path of fields. For the path of the
+// annotation, these are the entries of client-side appliers. An entry with malformed fields owns nothing.
 func Owners(obj runtime.Object, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (managedfields.Entries, error) {
 	entries, err := managedfields.Read(obj)

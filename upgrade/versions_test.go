@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// twoVersions are two versions of a custom resource; a field is renamed on the way.
+// twoVersions returns two versions of a custom resource, in which a field has different names.
 func twoVersions(t *testing.T) *openapi.Registry {
 	t.Helper()
 	version := func(name, renamed string) string {
@@ -62,8 +62,8 @@ metadata:
 spec: {same: s, new: o, list: [l], tags: {x: "y"}}
 `
 
-// TestOtherVersions: an Apply entry is of one version, so that what an entry of
-// another one owns has to be found again there.
+// TestOtherVersions: an Apply entry has one version, so the fields of an entry of another version must be found at that
+// version.
 func TestOtherVersions(t *testing.T) {
 	o := upgrade.ServerSideOptions{Types: twoVersions(t), Manager: "flux", From: []string{"old"}}
 	_, err := upgrade.ToServerSide(context.Background(), manifest(widget), o)
@@ -110,7 +110,7 @@ func (stubborn) Convert(_ context.Context, obj runtime.Object, _ schema.GroupVer
 	return obj, nil
 }
 
-// TestVersionOfANewEntry: the object's own version, the annotation's, or the youngest.
+// TestVersionOfANewEntry: the version of a new entry is the object's, the annotation's, or the latest entry's.
 func TestVersionOfANewEntry(t *testing.T) {
 	entry := func(version, time string) map[string]any {
 		return map[string]any{"manager": "old", "operation": "Update", "apiVersion": version, "time": time,

@@ -1,11 +1,11 @@
-// Command clusters measures the command tenure in clusters of many Deployments, and prints a Markdown table: how long
-// each verb takes, its CPU time, and the most memory that its process had.
+// Command clusters measures the command tenure in clusters with many Deployments, and prints a Markdown table: the
+// duration, the CPU time and the maximum memory of each verb.
 //
 //	go run ./benchmarks/clusters                   5,000 and 25,000 Deployments in tenure serve
 //	go run ./benchmarks/clusters -tenure PATH      another build of the command; the server is of this tree
 //	go run ./benchmarks/clusters -stock PATH       in a kube-apiserver of that path, with the etcd in PATH
 //
-// New Deployments are also applied by kubectl, if it is installed, to another server of the same kind.
+// If kubectl is installed, it also applies new Deployments, to another server of the same kind.
 package main
 
 import (
@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// bench is what is measured, and where.
+// bench describes what is measured, and where.
 type bench struct {
 	tenure, stock, only string
 	folder              string // for files of this run
@@ -169,7 +169,7 @@ func writeManifests(path string, n, tag int) error {
 	return errors.Join(out.Flush(), file.Close())
 }
 
-// run runs a command, whose output nobody reads, and prints a row. A status of 1 is that of a plan with changes.
+// run runs a command, discards its output, and prints a row. Exit status 1 means a plan with changes.
 func (b *bench) run(ctx context.Context, program, line, kubeconfig string) error {
 	cmd := exec.CommandContext(ctx, program, append(strings.Fields(line), "--kubeconfig", kubeconfig)...)
 	var errs bytes.Buffer
@@ -186,7 +186,7 @@ func (b *bench) run(ctx context.Context, program, line, kubeconfig string) error
 	return nil
 }
 
-// with runs do beside an empty server, and stops the server.
+// with calls do while an empty server runs, and then stops the server.
 func (b *bench) with(ctx context.Context, do func(kubeconfig string) error) error {
 	folder, err := os.MkdirTemp(b.folder, "server-")
 	if err != nil {
@@ -199,7 +199,7 @@ func (b *bench) with(ctx context.Context, do func(kubeconfig string) error) erro
 		cmd = exec.CommandContext(ctx, b.host, "serve", "--build", "stock", "--binary", b.stock)
 	}
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe() // the host ends with its input
+	in, err := cmd.StdinPipe() // the host stops when its input ends
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,10 @@
 //
 //	go run ./benchmarks/compare [-workload REGEXP] [-pairs N] [-run DURATION]
 //
-// Machines are noisy, and their noise is slow: a neighbour, a frequency, a heap that has grown. So the engines run in
-// pairs, one right after the other, each first in half of the pairs, with a garbage collection before each run. The
-// ratio is upstream's time divided by Tenure's: the median over the pairs, with the quartiles behind it.
+// Machines are noisy, and their noise changes slowly, for example because of another process, the CPU frequency, or a
+// grown heap. So the engines run in pairs, one directly after the other, and each is first in half of the pairs. A
+// garbage collection precedes each run. The ratio is upstream's time divided by Tenure's: the median over the pairs,
+// followed by the quartiles.
 package main
 
 import (
@@ -55,7 +56,7 @@ func compare(workload string, pairs int, run time.Duration) error {
 	return nil
 }
 
-// cost is what one operation costs.
+// cost is the cost of one operation.
 type cost struct {
 	time          time.Duration
 	allocs, bytes float64
@@ -100,10 +101,10 @@ type runner struct {
 	inputs []apiruntime.Object
 }
 
-// maxRuns bounds the inputs that have to be kept for one run.
+// maxRuns bounds the number of inputs that are kept in memory for one run.
 const maxRuns = 50_000
 
-// newRunner finds out how often the body has to run to take about a time. The runs that it takes warm caches as well.
+// newRunner determines how many runs of the body take about the given time. These runs also warm caches.
 func newRunner(body workloads.Body, about time.Duration) (*runner, error) {
 	r := &runner{body: body, n: 1}
 	for {
@@ -117,11 +118,11 @@ func newRunner(body workloads.Body, about time.Duration) (*runner, error) {
 			}
 			return r, nil
 		}
-		r.n = min(maxRuns, r.n*4) // not straight to the goal: first runs are slower than later ones
+		r.n = min(maxRuns, r.n*4) // grow in steps, because the first runs are slower than later ones
 	}
 }
 
-// run gives the body an input of its own each time: upstream changes it.
+// run gives each run of the body its own input, because upstream changes it.
 func (r *runner) run() (cost, error) {
 	r.inputs = r.inputs[:0]
 	for range r.n {
@@ -150,7 +151,7 @@ func (r *runner) run() (cost, error) {
 	}, nil
 }
 
-// median returns the median of each cost on its own.
+// median returns the medians of the costs, each kind of cost separately.
 func median(costs []cost) cost {
 	medianOf := func(f func(cost) float64) float64 {
 		values := make([]float64, len(costs))
@@ -202,7 +203,7 @@ func size(bytes float64) string {
 	}
 }
 
-// digits returns v with three digits, as people compare numbers.
+// digits formats v with three significant digits.
 func digits(v float64) string {
 	switch {
 	case v < 10:

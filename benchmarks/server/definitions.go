@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// definitionSize returns about how many bytes a definition has, as in the wild: half of them 4 KB or less, one in
-// twenty more than 100 KB, and one 1.4 MB, close to what etcd takes.
+// definitionSize returns the approximate size of a definition in bytes, distributed as in real clusters: half of the
+// definitions have 4 KB or less, one in twenty has more than 100 KB, and one has 1.4 MB, close to etcd's limit.
 func definitionSize(i int) int {
 	switch {
 	case i == 0:
@@ -26,7 +26,7 @@ func definitionSize(i int) int {
 	}
 }
 
-// definition returns a CustomResourceDefinition of a group with ten kinds, and the path of its objects.
+// definition returns a CustomResourceDefinition in a group with ten kinds, and the URL path of its objects.
 func definition(i int) (crd []byte, objects string) {
 	group, plural, kind := fmt.Sprintf("g%d.bench.example", i/10), fmt.Sprintf("things%d", i), fmt.Sprintf("Thing%d", i)
 	text := map[string]any{"type": "string", "description": "Text of the part, which is shown to people who look at it.",
@@ -64,8 +64,8 @@ func definition(i int) (crd []byte, objects string) {
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// measureDefinitions creates definitions on each server, starts it again on the same objects, and prints how long both
-// take, and the memory.
+// measureDefinitions creates definitions on each server, restarts the server with the same data, and prints the
+// duration of both and the memory.
 func (b *bench) measureDefinitions(ctx context.Context, count int) error {
 	programs, err := b.programs(ctx)
 	if err != nil {
@@ -99,12 +99,12 @@ func (p program) definitionsRow(ctx context.Context, count, clients int) (row st
 	over := transport()
 	cell := func(begin time.Time) { row += fmt.Sprintf("| %.2f s ", time.Since(begin).Seconds()) }
 	memory := func() error {
-		time.Sleep(5 * time.Second) // what it does after its responses
+		time.Sleep(5 * time.Second) // for work that continues after the responses
 		_, used, err := s.usage(ctx)
 		row += fmt.Sprintf("| %d MB ", used/1e6)
 		return err
 	}
-	// each sends the requests of the definitions from one to another.
+	// each sends requests for the definitions from one index up to another.
 	each := func(from, until int, requestOf func(i int) request) error {
 		next := atomic.Int64{}
 		next.Store(int64(from))

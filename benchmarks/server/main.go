@@ -1,18 +1,18 @@
-// Command server measures the API server beside kube-apiserver and prints Markdown tables: how long each takes from the
-// start of its process, and of its etcd, to the first answered apply; its memory then; and the CPU of its process, and
-// of its etcd, for each request.
+// Command server compares the API server with kube-apiserver, and prints Markdown tables: the time from the start of
+// the process, and of its etcd, to the response to the first apply; the memory at that time; and the CPU time of the
+// process, and of its etcd, per request.
 //
 //	go run -tags grpcnotrace ./benchmarks/server -against stock   the API server beside kube-apiserver
 //	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure inside beside the stock one
 //	go run ./benchmarks/server -against stock -definitions 1000   both with so many CustomResourceDefinitions
 //
-// Releases of the command have the tag (doc/design.md, "The command"): without it the program is larger, and its memory
-// too.
+// Releases of the command are built with the tag (doc/design.md, "The command"). Without the tag, the program is larger
+// and needs more memory.
 //
-// A server is tenure, stock or linked (hosts/kube-apiserver builds and starts them), the path of a kube-apiserver, or
-// the URL of one that runs already, whose certificate is not checked. Servers run in processes of their own with two
-// cores each, and are measured by turns. The ratio divides the CPU time of -against by the CPU time of -server, once
-// with etcd's.
+// A server is "tenure", "stock" or "linked" (hosts/kube-apiserver builds and starts the last two), the path of a
+// kube-apiserver, or the URL of a running server, whose certificate is not checked. Servers run in separate processes
+// with two cores each, and are measured in turn. The ratio divides the CPU time of -against by the CPU time of -server;
+// a second ratio includes etcd.
 package main
 
 import (
@@ -63,7 +63,7 @@ func main() {
 	}
 }
 
-// serve runs Tenure's server in this process until its input ends.
+// serve runs Tenure's server in this process until its standard input ends.
 func serve(ctx context.Context, data string) (err error) {
 	var options apiserver.Options
 	if data != "" {
@@ -87,7 +87,7 @@ func serve(ctx context.Context, data string) (err error) {
 	return err
 }
 
-// bench is what is measured.
+// bench describes what is measured.
 type bench struct {
 	names   []string
 	token   string
@@ -116,7 +116,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 		byServer := make([]spent, len(servers))
 		for round := range b.rounds {
 			for i := range servers {
-				i = (i + round) % len(servers) // each one is the first by turns
+				i = (i + round) % len(servers) // in each round, another server is first
 				if err := servers[i].measure(ctx, b, load, round == 0, &byServer[i]); err != nil {
 					return fmt.Errorf("%s: %s: %w", b.names[i], load.name, err)
 				}
@@ -138,14 +138,14 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// starts starts the servers by turns, prints how long they took, and returns the last ones.
+// starts starts the servers in turn, prints how long each start took, and returns the servers of the last round.
 func (b *bench) starts(ctx context.Context) (servers []*server, err error) {
 	programs, err := b.programs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	took, memory := make([][]time.Duration, len(programs)), make([]int64, len(programs))
-	for round := -1; round < b.rounds; round++ { // the first builds what does not exist, and warms up
+	for round := -1; round < b.rounds; round++ { // the first round builds missing programs and warms up
 		for i, program := range programs {
 			begin := time.Now()
 			s, err := program.start(ctx)
@@ -178,7 +178,7 @@ func (b *bench) starts(ctx context.Context) (servers []*server, err error) {
 	return servers, err
 }
 
-// next returns how long a second server takes in a process.
+// next returns how long a second server in the same process takes to start.
 func next(ctx context.Context) (took time.Duration, err error) {
 	for range 2 {
 		begin := time.Now()

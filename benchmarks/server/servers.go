@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// server is one in a process of its own, whose CPU and memory its metrics tell.
+// server is a server in a separate process. Its metrics report CPU time and memory.
 type server struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
-	// Etcd is the URL of the server's etcd; empty if it has none, or if it is not known.
+	// Etcd is the URL of the server's etcd; empty if it has none, or if it is unknown.
 	Etcd string `json:"etcd,omitempty"`
 	stop func() error
 }
@@ -31,10 +31,10 @@ type server struct {
 type program struct {
 	path string
 	args []string
-	runs *server // one that runs already
+	runs *server // a server that already runs
 }
 
-// programs returns what starts each server. It builds what has to be built, which is not measured.
+// programs returns the program of each server, and builds it if necessary. Building is not measured.
 func (b *bench) programs(ctx context.Context) (out []program, err error) {
 	for _, name := range b.names {
 		p := program{args: []string{"-serve"}}
@@ -69,14 +69,14 @@ func buildHost(ctx context.Context) (string, error) {
 	return path, cmd.Run()
 }
 
-// start starts a program that prints a [server] and ends with its input.
+// start starts a program that prints a [server] and stops when its input ends.
 func (p program) start(ctx context.Context, more ...string) (*server, error) {
 	if p.runs != nil {
 		return p.runs, nil
 	}
 	cmd := exec.CommandContext(ctx, p.path, append(p.args, more...)...)
 	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=2") // the same for all
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2") // the same for all servers
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func (p program) start(ctx context.Context, more ...string) (*server, error) {
 	return s, nil
 }
 
-// transport returns the client of one HTTP/2 connection. Certificates are not checked: servers make their own.
+// transport returns a client with one HTTP/2 connection. It does not check certificates, because servers generate their
+// own.
 func transport() http.RoundTripper {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
@@ -139,7 +140,7 @@ func (s *server) send(ctx context.Context, over http.RoundTripper, r request) er
 	return err
 }
 
-// usage reads what the process of the server has used.
+// usage reads the CPU time and memory that the server's process has used.
 func (s *server) usage(ctx context.Context) (cpu time.Duration, memory int64, err error) {
 	q := request{http.MethodGet, "/metrics", "", nil}
 	body, err := s.open(ctx, transport(), q)
@@ -150,7 +151,7 @@ func (s *server) usage(ctx context.Context) (cpu time.Duration, memory int64, er
 	return usageIn(body)
 }
 
-// etcdCPU reads the CPU of the server's etcd, zero if it has none.
+// etcdCPU reads the CPU time of the server's etcd; 0 if it has none.
 func (s *server) etcdCPU() (time.Duration, error) {
 	if s.Etcd == "" {
 		return 0, nil
@@ -187,7 +188,7 @@ func usageIn(metrics io.Reader) (cpu time.Duration, memory int64, err error) {
 	return cpu, memory, nil
 }
 
-// spent is what the requests of a workload took.
+// spent is the cost of a workload's requests.
 type spent struct {
 	count              int
 	elapsed, cpu, etcd time.Duration
@@ -195,13 +196,13 @@ type spent struct {
 
 func (s spent) each(d time.Duration) time.Duration { return d / time.Duration(s.count) }
 
-// own is how many objects each client writes in turn.
+// own is the number of objects to which each client writes in turn.
 const own = 8
 
-// measure has all clients send a workload for a while, and adds what it took.
+// measure lets all clients send a workload's requests for some time, and adds the cost to into.
 func (s *server) measure(ctx context.Context, b *bench, load workload, isFirst bool, into *spent) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // ends the watches
+	defer stop() // stops the watches
 	if isFirst {
 		if err := s.setUp(ctx, b, load); err != nil {
 			return err
@@ -245,8 +246,8 @@ func (s *server) measure(ctx context.Context, b *bench, load workload, isFirst b
 	return err
 }
 
-// setUp creates what a workload writes to. It tries again for a while: kube-apiserver serves a new kind a moment after
-// its definition is stored.
+// setUp creates the objects of a workload. It retries for some time, because kube-apiserver serves a new kind only some
+// time after its definition was stored.
 func (s *server) setUp(ctx context.Context, b *bench, load workload) error {
 	if load.setUp == nil {
 		return nil
@@ -268,14 +269,14 @@ func (s *server) setUp(ctx context.Context, b *bench, load workload) error {
 
 func objectName(i int) string { return fmt.Sprintf("w-%d", i) }
 
-// during has all clients send requests for a while, and returns how many were answered.
+// during lets all clients send requests for some time, and returns the number of responses.
 func (s *server) during(ctx context.Context, run time.Duration, overs []http.RoundTripper, load workload) (int, error) {
 	counts, errs := make([]int, len(overs)), make([]error, len(overs))
 	var clients sync.WaitGroup
 	start := time.Now()
 	for i, over := range overs {
 		clients.Go(func() {
-			// Two runs over the objects have different numbers, whatever came before.
+			// Each run uses different numbers, whatever runs came before.
 			for n := int(start.UnixNano() % 1_000_000_000); time.Since(start) < run; n++ {
 				if errs[i] = s.send(ctx, over, load.request(objectName(i*own+n%own), n)); errs[i] != nil {
 					return

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// request is what a client sends.
+// request is a request of a client.
 type request struct {
 	method, path, contentType string
 	body                      []byte
@@ -22,11 +22,11 @@ type request struct {
 // workload is one kind of request.
 type workload struct {
 	name string
-	// watches is how many watches of Deployments there are meanwhile.
+	// watches is the number of watches of Deployments during the workload.
 	watches int
-	// setUp, if not nil, returns what creates an object; it is sent for each.
+	// setUp, if not nil, returns the request that creates an object; it is sent for each object.
 	setUp func(name string) request
-	// request returns a client's request n, about an object.
+	// request returns a client's n-th request, for the object with a name.
 	request func(name string, n int) request
 }
 
@@ -38,14 +38,14 @@ const (
 	forced        = "?fieldManager=bench&force=true"
 )
 
-// created counts objects that were created, so that their names differ.
+// created counts created objects, so that their names differ.
 var created atomic.Int64
 
 var (
 	deploymentIntent = marked(deploymentBody())
 	deploymentStatus = marked(statusBody())
 	podBody          = marked(podToCreate())
-	// widgetIntent is made when it is needed: the memory of the servers that this program starts is measured.
+	// widgetIntent is made only when it is needed, because the memory of servers in this process is measured.
 	widgetIntent = sync.OnceValue(func() body { return marked(widget()) })
 )
 
@@ -93,7 +93,7 @@ func applyWidget(name string) request {
 		widgetIntent().with(name, 0)}
 }
 
-// body is a request's body, cut where the name and the number of a write are inserted.
+// body is a request's body, split where the name and the number of a write are inserted.
 type body [][]byte
 
 // with returns the body with a name and a number.
@@ -108,7 +108,7 @@ const (
 	number   = "number-of-write"
 )
 
-// marked returns the JSON of a value that has marks.
+// marked returns the JSON of a value that contains placeholders.
 func marked(v any) body {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -117,7 +117,7 @@ func marked(v any) body {
 	return bytes.Split(data, []byte(nameMark))
 }
 
-// deploymentBody is as people write it, without what is a default.
+// deploymentBody returns a Deployment as people write it, without defaults.
 func deploymentBody() any {
 	d := objects.Intent(objects.Deployment())
 	d.SetNamespace("default")
@@ -131,7 +131,7 @@ func deploymentBody() any {
 	return d.Object
 }
 
-// statusBody is what a controller sends: the whole object.
+// statusBody returns the whole object, as a controller sends it.
 func statusBody() any {
 	d := objects.Deployment()
 	for _, field := range []string{"resourceVersion", "uid", "generation", "creationTimestamp", "managedFields"} {
@@ -144,7 +144,7 @@ func statusBody() any {
 	return d.Object
 }
 
-// podToCreate returns a Pod without what only a cluster has.
+// podToCreate returns a Pod without the fields that only a cluster sets.
 func podToCreate() any {
 	pod := objects.Intent(objects.Pod())
 	pod.SetNamespace("default")

@@ -21,12 +21,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// compare compares what both engines made of a write to live. Where an apply pruned at
-// another version they may differ in what the intent owns and has as null or empty,
-// in containers that lost everything, and in the order of items (doc/differences.md, 1, 15 and 25).
+// compare compares the results of both engines for a write to live. If an apply pruned at another version, the results
+// may differ in fields that the intent owns and that are null or empty in it, in containers that lost their whole
+// content, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
-	if oracle.KeepName(upTree, ownTree) { // only upstream's object may have changed, and so a time
+	if oracle.KeepName(upTree, ownTree) { // perhaps only upstream's object changed, and so only one time
 		upTree, ownTree = oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree)
 		up, own = upTree, ownTree
 	}
@@ -51,8 +51,8 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	return nil
 }
 
-// changedByConversion returns the leaves of an intent that have other values after a conversion to another version and
-// back, such as lists with two items of a name, and that tenure's object has as the intent does.
+// changedByConversion returns the leaves of an intent whose values change in a conversion to another version and back,
+// such as lists with two items of one name, but that Tenure's object has as in the intent.
 func (h host) changedByConversion(w write, intent oracle.Intent, own map[string]any) *fieldpath.Set {
 	other := map[string]string{"v1": "v2", "v2": "v1"}[w.version]
 	back := treeOf(h.at(h.at(w.obj, gv(other)), gv(w.version)))
@@ -68,15 +68,15 @@ func (h host) changedByConversion(w write, intent oracle.Intent, own map[string]
 	return fieldpath.NewSet(paths...)
 }
 
-// appliedAgain is [oracle.Intent.AppliedAgain] of a write.
+// appliedAgain is [oracle.Intent.AppliedAgain] for a write.
 func (h host) appliedAgain(w write, live, up, own runtime.Object) bool {
 	return w.apply && h.intent(w).AppliedAgain(
 		treeOf(live), w.manager, w.subresource, h.versioned(w, up).Object, h.versioned(w, own).Object)
 }
 
-// compareErrors compares errors as [oracle.CompareErrors]. Where an apply prunes at another
-// version, upstream may have lost or changed what the intent has as null or empty by then, and find
-// no conflict over it, or one although it stays (doc/differences.md, 25).
+// compareErrors compares errors like [oracle.CompareErrors]. If an apply prunes at another version, upstream may
+// already have lost or changed fields that are null or empty in the intent: then it may miss a conflict over such a
+// field, or report one although the field does not change (doc/differences.md, 25).
 func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	err := oracle.CompareErrors(up, own)
 	isOther := func(err error) bool { return err != nil && !apierrors.IsConflict(err) }
@@ -88,7 +88,7 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 		return err
 	}
 	hollow := convertedOf(intent)
-	// Without what is hollow, containers around it may be gone.
+	// Containers around hollow fields may have been removed, too.
 	applied := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(intent.Tree)}
 	left, _ := without(applied, intent, hollow).(map[string]any)
 	around := texts(intent.Around(hollow, left))
@@ -112,8 +112,8 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	return err
 }
 
-// convertedOf returns [hollowOf] of an intent and its atomic lists and maps, in which a conversion changes items, their
-// order, and nulls and empty values.
+// convertedOf returns [hollowOf] of an intent and the atomic lists and maps of the intent, because a conversion changes
+// their items, the order of their items, and nulls and empty values in them.
 func convertedOf(intent oracle.Intent) *fieldpath.Set {
 	out := hollowOf(intent)
 	for path := range intent.Type.FieldSet(intent.Tree).Leaves().All() {
@@ -139,9 +139,8 @@ func texts(set *fieldpath.Set) (out []string) {
 	return out
 }
 
-// prunes reports whether an apply converts live, or may, to remove what its manager
-// dropped: it applied before, and there are entries of other versions. Upstream prunes
-// even if nothing was dropped.
+// prunes reports whether an apply converts live, or may convert it, to remove what its manager dropped: the manager
+// applied before, and there are entries of other versions. Upstream prunes even if nothing was dropped.
 func (h host) prunes(w write, live runtime.Object, intent oracle.Intent) bool {
 	list := live.(metav1.Object).GetManagedFields()
 	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != gv(w.version).String() }
@@ -150,7 +149,7 @@ func (h host) prunes(w write, live runtime.Object, intent oracle.Intent) bool {
 	return entries.Get(key) != nil && slices.ContainsFunc(list, isOther)
 }
 
-// intent returns what a write applies.
+// intent returns the intent of a write.
 func (h host) intent(w write) oracle.Intent {
 	converter := tenureTypes()
 	if h.schemaless {
@@ -171,16 +170,17 @@ func (h host) versioned(w write, obj runtime.Object) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: treeOf(h.at(obj, gv(w.version)))}
 }
 
-// defaulted is versioned with the host's defaults: an apply that only changes what upstream lost by then leaves
-// upstream's object as it was, without defaults.
+// defaulted is versioned with the host's defaults. Upstream's object may lack them: if an apply only changes fields
+// that upstream had already lost, upstream returns its object unchanged, without defaults.
 func (h host) defaulted(w write, obj runtime.Object) *unstructured.Unstructured {
 	at := h.at(obj, gv(w.version)).DeepCopyObject()
 	h.defaulter.Default(at)
 	return &unstructured.Unstructured{Object: treeOf(at)}
 }
 
-// hollowOf returns what an intent owns and has as null or empty, which a conversion may lose, and items whose key is
-// empty: a removal makes a null of an item, and a conversion an item with an empty key of that.
+// hollowOf returns the fields that the intent owns and that are null or empty in it, which a conversion may lose. It
+// also returns items with an empty key: a removal replaces an item by null, and a conversion makes an item with an
+// empty key of this null.
 func hollowOf(intent oracle.Intent) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range intent.Owned.All() {
@@ -193,15 +193,14 @@ func hollowOf(intent oracle.Intent) *fieldpath.Set {
 	return fieldpath.NewSet(paths...)
 }
 
-// without returns an object without managed fields and what is at and below the paths of
-// hollow, without containers around these that hold nothing else, and without what is null
-// or empty inside atomic values of the intent. The items of every list are sorted: a
-// conversion forgets the order of some.
+// without returns an object without managed fields, without the paths of hollow and everything below them, without the
+// containers around them that contain nothing else, and without null or empty values in the intent's atomic values. It
+// sorts the items of every list, because a conversion loses the order of some lists.
 func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *fieldpath.Set) any {
 	tree := any(managedfields.With(obj.Object, nil))
 	for path := range intent.Owned.Leaves().All() {
 		if v, ok := intent.Type.Get(tree, path); ok {
-			oracle.RemoveHollow(v) // what is in a leaf is in an atomic value
+			oracle.RemoveHollow(v) // the content of a leaf is in an atomic value
 		}
 	}
 	around := hollow
@@ -224,8 +223,8 @@ func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *field
 	return ordered(tree)
 }
 
-// owners returns the entries of an object without their times, and without what they own
-// at and below the paths of hollow, and at those around it, which are of the version of a write.
+// owners returns the entries of an object without times, without the fields at and below the paths of hollow, and
+// without the paths of around. Both sets are at the version of the write.
 func (h host) owners(w write, obj runtime.Object, hollow, around *fieldpath.Set) map[managedfields.Key]string {
 	out := map[managedfields.Key]string{}
 	for _, e := range must(managedfields.Decode(obj.(metav1.Object).GetManagedFields())) {
@@ -240,8 +239,8 @@ func (h host) owners(w write, obj runtime.Object, hollow, around *fieldpath.Set)
 	return out
 }
 
-// elsewhere returns the fields of widgets at one version that hold what is at paths of the
-// other: as a whole where lists and maps differ in shape.
+// elsewhere returns the paths of widgets at the other version that have the content of the given paths. Where the
+// shapes of lists and maps differ, it returns the whole field.
 func elsewhere(hollow *fieldpath.Set) *fieldpath.Set {
 	names := map[string][]string{
 		"size": {"look", "size"}, "color": {"look", "paint"}, "note": {"remark"}, "remark": {"note"},

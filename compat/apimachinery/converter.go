@@ -9,12 +9,13 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// hubAndSpoke converts between the versions of a kind by way of the hub, as hosts
-// expect: their converters know the way from each version to the hub and back.
+// hubAndSpoke converts between the versions of a kind through the hub version, as hosts expect: their converters can
+// convert only between the hub and each version.
 type hubAndSpoke struct {
 	converter runtime.ObjectConvertor
 	hub       schema.GroupVersion
-	// grouped uses the hub's version in the object's own group, as an object of a Go type may be in several groups.
+	// grouped uses the version of the hub in the object's own group, because an object of a Go type may be in several
+	// groups.
 	grouped bool
 }
 

@@ -1,5 +1,5 @@
-// Package apimachinery is k8s.io/apimachinery/pkg/util/managedfields on Tenure, for hosts
-// that call that package today: API servers, fakes and clients. They change an import.
+// Package apimachinery provides the API of k8s.io/apimachinery/pkg/util/managedfields with Tenure's engine, for hosts
+// that use that package today: API servers, fakes and clients. They only change an import.
 //
 //	import managedfields "github.com/tenure-ssa/tenure/compat/apimachinery"
 //	...
@@ -7,26 +7,25 @@
 //	m, err := managedfields.NewDefaultFieldManager(types, scheme, scheme, scheme, kind, hub, "", resetFields)
 //	obj, err := m.Apply(live, applied, "my-controller", false)
 //
-// Every function has upstream's parameters, of upstream's types: type converters of any
-// kind, filters, paths and parseable types of structured-merge-diff v6. Constructors take
-// options of package fieldmanager after them. A new host has no need of this package:
-// package fieldmanager is the same engine without the hub version and the three interfaces
-// of package runtime.
+// Every function has upstream's parameters with upstream's types: type converters of any kind, and filters, paths and
+// parseable types of structured-merge-diff v6. Constructors also accept options of package fieldmanager. A new host
+// does not need this package: package fieldmanager is the same engine without the hub version and without the three
+// interfaces of package runtime.
 //
 // # What is the same
 //
-// Arguments and results have the hub version: Go structs or unstructured objects, also of internal types without an API
-// version. They are always converted to the version of the request; the merged object gets its defaults and is
-// converted back. Entries of other versions are compared through the hub. Update changes the managed fields of its
-// argument. Owners, conflicts and stored objects are upstream's, except as listed in doc/differences.md.
+// Arguments and results have the hub version. They are Go structs or unstructured objects, including internal types
+// without an API version. They are always converted to the version of the request; the merged object gets its defaults
+// and is converted back. Entries of other versions are compared through the hub. Update changes the managed fields of
+// its argument. Owners, conflicts and stored objects are the same as upstream's, except as listed in
+// doc/differences.md.
 //
 // # What differs
 //
-//   - An Update that fails does not change the new object. live is never changed. The
-//     result of Apply shares no memory with live.
-//   - If an entry can't be compared, because its version no longer exists or the
-//     converter fails, the write succeeds and the entry stays; the host gets a warning
-//     (the Warnings of fieldmanager.Options).
+//   - An Update that fails does not change the new object. live is never changed. The result of Apply shares no memory
+//     with live.
+//   - If an entry can't be compared, because its version no longer exists or the converter fails, the write succeeds
+//     and the entry is kept; the host gets a warning (Warnings in fieldmanager.Options).
 //   - FieldManager and ScaleHandler are types of this package.
 //
 // doc/embedding.md lists all differences.

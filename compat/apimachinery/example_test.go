@@ -24,7 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// clock makes the examples' times the same each time.
+// clock makes the times in examples reproducible.
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 func parse(text string) *unstructured.Unstructured {
@@ -35,7 +35,7 @@ func parse(text string) *unstructured.Unstructured {
 	return u
 }
 
-// A server with Go structs: live objects are internal, requests are at v1.
+// A server with Go structs: live objects are internal, requests have version v1.
 func ExampleNewDefaultFieldManager() {
 	var schemas map[string]*spec.Schema
 	if err := json.Unmarshal([]byte(models), &schemas); err != nil {
@@ -83,7 +83,7 @@ func ExampleNewDefaultCRDFieldManager() {
 	live := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}`)
 	now := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"},
 		"spec": {"anything": ["goes"]}}`)
-	// What is returned is now itself, with its managed fields.
+	// Update returns its argument, now with managed fields.
 	stored, err := m.Update(live, now, "me")
 	if err != nil {
 		panic(err)
@@ -92,7 +92,7 @@ func ExampleNewDefaultCRDFieldManager() {
 	// Output: true 1
 }
 
-// Built-in kinds have their schemas, all others none.
+// Built-in kinds have schemas; all other kinds have none.
 func ExampleUnion() {
 	converter := apimachinery.Union(
 		apimachinery.FromTypes(openapi.Builtin()),
@@ -104,7 +104,7 @@ func ExampleUnion() {
 	// Output: true true
 }
 
-// A TypeConverter of the host's own is asked for the schema of a kind.
+// Types asks the host's TypeConverter for the schema of a kind.
 func ExampleTypes() {
 	host := upstreamTypes() // a managedfields.TypeConverter
 	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
@@ -121,7 +121,7 @@ func ExampleTypes() {
 	// Output: {"f:spec":{"f:note":{}}}
 }
 
-// Types of Tenure's, and filters of structured-merge-diff v4.
+// Types of Tenure, and filters of structured-merge-diff v4.
 func ExampleFromTypes() {
 	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	filters, err := smdv4.FromSets(map[v4fieldpath.APIVersion]*v4fieldpath.Set{

@@ -16,13 +16,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// ExtractInto puts into applyConfiguration, a pointer to a struct, what manager
-// last applied to object through a subresource ("" for the object itself), as far
-// as manager still owns it. When it owns nothing, applyConfiguration stays as it
-// is, and that is no error.
+// ExtractInto sets applyConfiguration, a pointer to a struct, to the fields that manager last applied to object through
+// a subresource ("" for the main resource) and still owns. If manager owns nothing, applyConfiguration does not change,
+// and the error is nil.
 //
-// object is the root resource, of objectType; it is not changed, and applyConfiguration shares no memory with it.
-// Undeclared fields and duplicates, which a newer server may have accepted, are no errors.
+// object is the main resource and has type objectType. It is not changed, and applyConfiguration shares no memory with
+// it. Undeclared fields and duplicates are not errors, because a newer server may have accepted them.
 func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manager string, applyConfiguration any,
 	subresource string) error {
 	t, err := smdv6.CachedType(objectType.Schema, objectType.TypeRef)
@@ -32,7 +31,7 @@ func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manag
 	return ExtractIntoOf(object, t, manager, applyConfiguration, subresource)
 }
 
-// ExtractIntoOf is [ExtractInto] for a type of Tenure's.
+// ExtractIntoOf is [ExtractInto] for a type of Tenure.
 func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any,
 	subresource string) error {
 	tree, err := gostruct.Tree(object)
@@ -59,9 +58,8 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 	if owned.IsEmpty() {
 		return nil
 	}
-	// Nothing is left when all that is owned are fields that object leaves out; they
-	// were applied as null. An object is of a struct type, so that a part of it is a
-	// map.
+	// Nothing remains if manager owns only fields that object omits, because they were applied as null. The type of an
+	// object is a struct, so a part of it is a map.
 	fields := map[string]any{}
 	if part, ok := objectType.Extract(tree, owned.Leaves(), false).(map[string]any); ok {
 		fields = trees.Plain(part).(map[string]any)
@@ -75,7 +73,7 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 	return nil
 }
 
-// appliedBy returns the entry of what manager applied.
+// appliedBy returns the Apply entry of a manager.
 func appliedBy(object metav1.Object, manager, subresource string) (metav1.ManagedFieldsEntry, bool) {
 	for _, e := range object.GetManagedFields() {
 		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == subresource {

@@ -37,8 +37,8 @@ func upstreamType(t testing.TB, name string) smdtyped.ParseableType {
 	return p.Type(name)
 }
 
-// TestExtractInto compares with upstream over what random applies leave behind, for
-// unstructured objects and for Go structs with and without a kind.
+// TestExtractInto compares with upstream on the results of random applies, for unstructured objects and for Go structs
+// with and without a kind.
 func TestExtractInto(t *testing.T) {
 	theirs := upstreamType(t, "v1")
 	h := structs()
@@ -118,7 +118,7 @@ func TestExtractIntoErrors(t *testing.T) {
 			require.ErrorContains(t, apimachinery.ExtractInto(row.obj(), typ, "m", row.into, ""), row.want, row.why)
 		})
 	}
-	// An entry may own nothing that exists, or nothing at all, which upstream fails on.
+	// An entry may own no existing field, or no field at all; upstream then fails.
 	var up, own configuration
 	o := obj.DeepCopy()
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{entry(`{"f:spec": {"f:size": {}}}`)})
@@ -130,7 +130,7 @@ func TestExtractIntoErrors(t *testing.T) {
 	require.Error(t, managedfields.ExtractInto(o, upstreamType(t, "v1"), "m", &up, ""))
 	require.NoError(t, apimachinery.ExtractInto(o, typ, "m", &own, ""))
 	require.Equal(t, configuration{}, own)
-	// A field that a newer server accepted is no error; upstream fails.
+	// A field that a newer server accepted is not an error; upstream fails.
 	newer := intent("v1", tree{"note": "x", "undeclared": true, "tags": []any{"a", "a"}})
 	newer.SetManagedFields([]metav1.ManagedFieldsEntry{entry(`{"f:spec": {"f:note": {}}}`)})
 	var got configuration
@@ -139,8 +139,8 @@ func TestExtractIntoErrors(t *testing.T) {
 	require.Error(t, managedfields.ExtractInto(newer, upstreamType(t, "v1"), "m", &got, ""))
 }
 
-// TestApplyGivesAnObjectOfItsOwn: a host may change what Apply returns while live is
-// in a cache, changed or not.
+// TestApplyGivesAnObjectOfItsOwn: a host may change the result of Apply while live is in a cache, whether or not Apply
+// changed the object.
 func TestApplyGivesAnObjectOfItsOwn(t *testing.T) {
 	for _, h := range []host{structs(), customs()} {
 		live := applied(t, h, step{"v1", "a", tree{"note": "x", "tags": []any{"t"}, "limits": tree{"k": "v"}}})
@@ -154,7 +154,7 @@ func TestApplyGivesAnObjectOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestNumbersOfGo: an intent that was made in Go, not read, has an int easily.
+// TestNumbersOfGo: an intent that is written in Go may contain an int.
 func TestNumbersOfGo(t *testing.T) {
 	for _, h := range []host{structs(), customs(), schemaless()} {
 		given := intent("v1", tree{"size": 3})
@@ -164,7 +164,7 @@ func TestNumbersOfGo(t *testing.T) {
 	}
 }
 
-// scribble changes all that obj holds, in place.
+// scribble changes all values in obj, in place.
 func scribble(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *Widget:

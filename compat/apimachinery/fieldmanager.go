@@ -22,12 +22,11 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// kubectl is the manager that is treated as the successor of client-side apply.
+// kubectl is the manager that continues client-side apply.
 const kubectl = "kubectl"
 
-// FieldManager applies and tracks writes to the objects of one kind, through one
-// subresource. Requests are at the kind's version, objects at the hub version. It
-// is safe for concurrent use if its converter, defaulter and creater are.
+// FieldManager applies and tracks writes to objects of one kind, through one subresource. Requests have the version of
+// the kind, objects have the hub version. It is safe for concurrent use if its converter, defaulter and creater are.
 type FieldManager struct {
 	types     fieldmanager.Types
 	converter hubAndSpoke
@@ -35,23 +34,21 @@ type FieldManager struct {
 	creater   runtime.ObjectCreater
 	kind      schema.GroupVersionKind
 	options   fieldmanager.Options
-	// ready is made by the first request: a constructor must not fail for a kind that is
-	// never written to.
+	// ready is set by the first request, because a constructor must not fail for a kind that is never written.
 	ready atomic.Pointer[fieldmanager.FieldManager]
 }
 
-// NewDefaultFieldManager returns a FieldManager for a kind that is served as kind and handled by the host as objects of
-// the version hub. The parameters are upstream's, and may be nil where upstream's may be nil. A filter of
-// NewExcludeSetFilter costs nothing in a write; any other is called.
+// NewDefaultFieldManager returns a FieldManager for a kind that is served as kind, and whose objects the host handles
+// at the version hub. The parameters are upstream's, and may be nil if upstream's may be nil. A filter from
+// NewExcludeSetFilter costs nothing in a write; any other filter is called.
 //
-// options set what upstream has no parameter for: ResetFields for filters of package
-// fieldpath (then resetFields do not count), Warnings, Errors, Clock, Cap. Errors replaces
-// the log of what [FieldManager.UpdateNoErrors] passes over.
+// options set what has no parameter in upstream: ResetFields for filters of package fieldpath (then resetFields is
+// ignored), Warnings, Errors, Clock, Cap. If Errors is set, [FieldManager.UpdateNoErrors] calls it and does not log
+// errors.
 //
-// It fails when there is no typeConverter, or a filter excludes what no path can be. What
-// else is wrong fails the requests that need it: Apply and Update of a kind that
-// typeConverter does not know return an error. The FieldManager keeps the type of the kind
-// once it found it.
+// NewDefaultFieldManager fails if typeConverter is nil, or if a filter excludes a path that can't exist. Other mistakes
+// make the requests fail that are affected by them: Apply and Update return an error for a kind that typeConverter does
+// not know. The FieldManager keeps the type of the kind once it has found it.
 func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
@@ -63,8 +60,8 @@ func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime
 	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 
-// NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources,
-// whose hub is the same group and version for all of them.
+// NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources, which all have the same hub group and
+// version.
 func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
@@ -95,7 +92,7 @@ func (m *FieldManager) init(typeConverter TypeConverter, subresource string,
 	return nil
 }
 
-// engineFor returns the engine, for an object at the kind's version.
+// engineFor returns the engine. versioned is an object at the version of the kind.
 func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldManager, error) {
 	if e := m.ready.Load(); e != nil {
 		return e, nil
@@ -107,15 +104,14 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 		return nil, err
 	}
 	hooks.BeAsUpstream(e)
-	m.ready.Store(e) // one of another request is the same
+	m.ready.Store(e) // if another request stored one, both are equivalent
 	return e, nil
 }
 
-// emptyObject returns what objects are before they are created, at the kind's version; nil
-// when there is no more to it than an apiVersion and a kind. The creater makes it, except
-// for the Scale of custom resources: objects of the subresource are Go structs, while the
-// creater makes an unstructured one, which the converter refuses. versioned is an object
-// at the kind's version, or nil.
+// emptyObject returns objects as they are before creation, at the version of the kind; nil if they then have only an
+// apiVersion and a kind. The creater makes the empty object, except for the Scale of custom resources: objects of this
+// subresource are Go structs, but the creater makes an unstructured object, which the converter rejects. versioned is
+// an object at the version of the kind, or nil.
 func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
 	empty, err := m.creater.New(m.kind)
 	if err == nil {
@@ -145,8 +141,8 @@ func isUnstructured(obj runtime.Object) bool {
 	return ok
 }
 
-// atVersion returns obj at the kind's version, with obj's own managed fields whatever the
-// converter made of them. It may be obj itself, or share memory with it.
+// atVersion returns obj at the version of the kind, with obj's own managed fields whatever the converter did to them.
+// The result may be obj itself, or share memory with it.
 func (m *FieldManager) atVersion(obj runtime.Object) (runtime.Object, error) {
 	converted, err := m.converter.converter.ConvertToVersion(obj, m.kind.GroupVersion())
 	if err != nil {
@@ -158,8 +154,7 @@ func (m *FieldManager) atVersion(obj runtime.Object) (runtime.Object, error) {
 	return managedfields.Copy(converted, obj)
 }
 
-// liveAtVersion returns the live object, nil for none, at the kind's version, and the
-// engine for it.
+// liveAtVersion returns the live object, which may be nil, at the version of the kind, and the engine for it.
 func (m *FieldManager) liveAtVersion(live runtime.Object) (
 	versioned runtime.Object, e *fieldmanager.FieldManager, err error) {
 	if live != nil {
@@ -176,13 +171,12 @@ func (m *FieldManager) liveAtVersion(live runtime.Object) (
 	return versioned, e, nil
 }
 
-// Apply returns live with applied, the intent of manager, merged into it, as
-// fieldmanager.Apply does. live is at the hub version, applied at the kind's, and
-// the result at the hub version; it shares no memory with live. live may be nil, for an
-// object that does not exist yet.
+// Apply merges applied, the intent of manager, into live, and returns the result, like Apply in package fieldmanager.
+// live and the result are at the hub version; applied is at the version of the kind. The result shares no memory with
+// live. live is nil for an object that does not exist yet.
 //
-// When the apply changed nothing but managed fields the result is a copy of live.
-// Else it was converted from the kind's version, after the defaults were set.
+// If the apply changed only managed fields, the result is a copy of live. Otherwise it was converted from the version
+// of the kind after defaulting.
 //
 // Conflicts and bad requests are an *apierrors.StatusError.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
@@ -223,8 +217,7 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	return out, setEntries(out, after)
 }
 
-// statusError returns the error as upstream does: conflicts are a StatusError, and bad
-// requests are one already.
+// statusError converts an error to upstream's form: conflicts become a StatusError; bad requests already are one.
 func statusError(err error) error {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
@@ -233,13 +226,12 @@ func statusError(err error) error {
 	return err
 }
 
-// Update sets the managed fields of now, the object at the hub version that a create, update or patch is about to store
-// in the place of live, to those that follow from what fieldmanager.Update says. It returns now itself, and changes
-// nothing else in it. live may be nil, for an object that does not exist yet. Unchanged entries may share memory with
-// live's.
+// Update sets the managed fields of obj, the object at the hub version with which a create, update or patch is about to
+// replace live, as Update in package fieldmanager computes them. It returns obj itself, and changes nothing else in it.
+// live is nil for an object that does not exist yet. Unchanged entries may share memory with live's.
 //
-// An error leaves obj as it was. Nothing is tracked, and obj returned as it is, when either
-// object has no metadata.
+// If Update fails, obj is not changed. If either object has no metadata, nothing is tracked, and obj is returned
+// unchanged.
 func (m *FieldManager) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
 	if _, err := gostruct.Accessor(obj); err != nil {
 		return obj, nil
@@ -250,7 +242,7 @@ func (m *FieldManager) Update(live, obj runtime.Object, manager string) (runtime
 			return obj, nil
 		}
 		if stored.GetUID() != "" && !carries(live) && !carries(obj) {
-			return obj, nil // nobody has tracked it so far; there is nothing to convert for
+			return obj, nil // the object is untracked, so there is no reason to convert it
 		}
 	}
 	before, e, err := m.liveAtVersion(live)
@@ -271,8 +263,8 @@ func (m *FieldManager) Update(live, obj runtime.Object, manager string) (runtime
 	return obj, nil
 }
 
-// UpdateNoErrors is [FieldManager.Update] for hosts that store an object even when its
-// fields can't be tracked: an error is logged, and obj gets the managed fields of live.
+// UpdateNoErrors is [FieldManager.Update] for hosts that store an object even if its fields can't be tracked: it logs
+// the error, and obj gets live's managed fields.
 func (m *FieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
 	out, err := m.Update(live, obj, manager)
 	if err == nil {
@@ -282,7 +274,7 @@ func (m *FieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) 
 		m.options.Errors(obj, err)
 	}
 	if live != nil {
-		_ = setEntries(obj, live) // which leaves obj as it is if it fails
+		_ = setEntries(obj, live) // leaves obj unchanged if it fails
 	}
 	return obj
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// FuzzVersionsAgain checks [oracle.Laws] of applies to objects with entries of versions
-// of different shape, of Go structs and custom resources. The random histories have enough applies that are not refused.
+// FuzzVersionsAgain checks [oracle.Laws] for applies to objects with entries of versions that differ in shape, for Go
+// structs and custom resources. The random histories have enough successful applies.
 func FuzzVersionsAgain(f *testing.F) {
 	seeds := oracle.Seeds()
 	isUsual := os.Getenv("SEEDS") == ""
 	if isUsual {
-		seeds = seeds[:80] // each is three worlds
+		seeds = seeds[:80] // each seed runs three worlds
 	}
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -50,7 +50,7 @@ func FuzzVersionsAgain(f *testing.F) {
 	}
 }
 
-// FuzzVersionsFailing has conversions between versions of different shape fail during writes.
+// FuzzVersionsFailing lets conversions between versions that differ in shape fail during writes.
 func FuzzVersionsFailing(f *testing.F) {
 	for _, seed := range oracle.Seeds() {
 		f.Add(seed)
@@ -62,7 +62,7 @@ func FuzzVersionsFailing(f *testing.F) {
 	})
 }
 
-// failing does random writes with a converter that works and with one that fails, and checks [oracle.Outage].
+// failing makes random writes with a working and with a failing converter, and checks [oracle.Outage].
 func (h host) failing(g *oracle.Gen) error {
 	now := start
 	return h.play(g, func(w write, live runtime.Object) (runtime.Object, error) {
@@ -95,14 +95,14 @@ func (h host) failing(g *oracle.Gen) error {
 	})
 }
 
-// versioned converts as a host does, for the engine.
+// versioned adapts a host's converter to the engine.
 type versioned struct{ runtime.ObjectConvertor }
 
 func (c versioned) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return c.ConvertToVersion(obj, to)
 }
 
-// types are the host's.
+// types returns the types of the host.
 func (h host) types() fieldmanager.Types {
 	if h.schemaless {
 		return apimachinery.Types(apimachinery.NewDeducedTypeConverter())
@@ -110,7 +110,7 @@ func (h host) types() fieldmanager.Types {
 	return apimachinery.Types(tenureTypes())
 }
 
-// laws are the laws of applies at a version.
+// laws returns the laws for applies at a version.
 func (h host) laws(version string) oracle.Laws {
 	types := h.types()
 	l := oracle.Laws{
@@ -137,7 +137,7 @@ func (h host) laws(version string) oracle.Laws {
 	return l
 }
 
-// again does random writes and checks the laws of every apply.
+// again makes random writes and checks the laws for every apply.
 func (h host) again(g *oracle.Gen) (applied int, err error) {
 	now := start
 	return applied, h.play(g, func(w write, live runtime.Object) (runtime.Object, error) {

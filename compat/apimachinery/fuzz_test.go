@@ -18,13 +18,12 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// FuzzVersions has the same host drive upstream and Tenure through random writes
-// at versions of different shape, and compares objects, managed fields and
-// conflicts after each.
+// FuzzVersions makes the same random writes, at versions that differ in shape, with upstream and with Tenure on the
+// same host, and compares objects, managed fields and conflicts after each write.
 func FuzzVersions(f *testing.F) {
 	seeds := oracle.Seeds()
 	if os.Getenv("SEEDS") == "" {
-		seeds = seeds[:30] // each is four worlds
+		seeds = seeds[:30] // each seed runs four worlds
 	}
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -43,7 +42,7 @@ type write struct {
 	manager     string
 	subresource string
 	force       bool
-	obj         runtime.Object // at the version of an apply, at the hub of an update
+	obj         runtime.Object // at the version of an apply, or at the hub version for an update
 }
 
 func (w write) String() string {
@@ -61,12 +60,12 @@ func (w write) by(m manager, live runtime.Object) (runtime.Object, error) {
 	return m.Update(live, w.obj.DeepCopyObject(), w.manager)
 }
 
-// play does random writes, and returns an error of do with the whole story. do returns the object to store, nil if the
-// write was refused.
+// play makes random writes. If do returns an error, play returns it with the history of writes. do returns the object
+// to store; nil if the write was rejected.
 func (h host) play(g *oracle.Gen, do func(w write, live runtime.Object) (runtime.Object, error)) error {
 	g.Validated = true
 	story := &strings.Builder{}
-	objects := make([]runtime.Object, 1+g.Objects) // at v1; nil at first
+	objects := make([]runtime.Object, 1+g.Objects) // at v1; nil before creation
 	intents := map[string]map[string]any{}
 	for range 14 {
 		if g.Done() {
@@ -101,7 +100,7 @@ func (h host) play(g *oracle.Gen, do func(w write, live runtime.Object) (runtime
 	return nil
 }
 
-// run compares what both engines make of random writes.
+// run makes random writes with both engines, and compares their results.
 func (h host) run(g *oracle.Gen) error {
 	var now time.Time
 	managers := map[string]manager{}
@@ -133,8 +132,8 @@ func (h host) run(g *oracle.Gen) error {
 	})
 }
 
-// ordered returns a tree with the items of every list sorted, and distinct: a conversion forgets the
-// order and duplicates of some, and upstream stores what came back from one (doc/differences.md, 25).
+// ordered returns a tree in which the items of every list are sorted and distinct, because a conversion loses the order
+// and duplicates of some lists, and upstream stores the converted list (doc/differences.md, 25).
 func ordered(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -154,7 +153,7 @@ func ordered(v any) any {
 	return v
 }
 
-// write makes a write to what is stored. intents are the last ones of each manager and version.
+// write makes a random write to the stored object. intents are the last intents by manager and version.
 func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map[string]any) write {
 	w := write{
 		apply: g.Intn(3) > 0, version: []string{"v1", "v1", "v2"}[g.Intn(3)], manager: g.Manager(), force: g.Intn(2) == 0,
@@ -171,7 +170,7 @@ func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map
 		intents[last] = g.Intent(intents[last], live, fields(w.version))
 		w.obj = unstructuredWidget(intents[last], w.version)
 		if h.name == "structs" && g.Chance(4) {
-			w.obj = h.at(w.obj, gv(w.version)) // whose fields are in another order in the annotation
+			w.obj = h.at(w.obj, gv(w.version)) // a conversion changes the order of fields in the annotation
 		}
 		return w
 	}
@@ -197,14 +196,14 @@ func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map
 
 var allModels = sync.OnceValue(host{}.models)
 
-// fields are what writes of widgets have beside their metadata.
+// fields returns the schemas of all fields of a widget except metadata.
 func fields(version string) map[string]*spec.Schema {
 	all := allModels()
 	content := all[version].Properties["spec"]
 	return map[string]*spec.Schema{"spec": &content, "status": all["status"]}
 }
 
-// widget makes a widget at a version.
+// widget makes a random widget at a version.
 func widget(g *oracle.Gen, version string) *unstructured.Unstructured {
 	g.Validated = true
 	return unstructuredWidget(g.Intent(nil, nil, fields(version)), version)

@@ -21,21 +21,19 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// host is an API server of widgets, as far as field managers concern it. The same
-// host drives upstream and Tenure.
+// host is an API server of widgets, as far as field managers are concerned. The same host calls upstream and Tenure.
 type host struct {
 	name      string
 	converter runtime.ObjectConvertor
 	defaulter runtime.ObjectDefaulter
 	creater   runtime.ObjectCreater
-	// hub is the version that the host handles objects at which are written at a
-	// version.
+	// hub returns the version at which the host handles objects in requests at a version.
 	hub func(version string) schema.GroupVersion
 	crd bool
-	// gone versions are no longer served: neither has types for them.
+	// gone versions are no longer served: neither engine has types for them.
 	gone []string
 	warn func(fieldmanager.Warning)
-	// schemaless resources have no schema.
+	// schemaless means that the custom resources have no schema.
 	schemaless bool
 }
 
@@ -49,16 +47,14 @@ func structs() host {
 	return host{name: "structs", converter: runtime.UnsafeObjectConvertor(s), defaulter: s, creater: s, hub: internal}
 }
 
-// customs is a server of custom resources that stores v2 and uses its schema's
-// conversions as a webhook would.
+// customs is a server of custom resources that stores v2, and converts with the scheme's conversions, like a webhook.
 func customs() host {
 	c := &custom{scheme: scheme()}
 	return host{name: "custom resources", converter: c, defaulter: c, creater: c, crd: true,
 		hub: func(string) schema.GroupVersion { return gv("v2") }}
 }
 
-// servedCustoms handles custom resources at the version of the request, as a real
-// server does.
+// servedCustoms handles custom resources at the version of the request, like a real server.
 func servedCustoms() host {
 	h := customs()
 	h.name, h.hub = "custom resources at the served version", gv
@@ -72,14 +68,14 @@ func schemaless() host {
 	return h
 }
 
-// custom converts unstructured widgets, and none of other versions.
+// custom converts unstructured widgets between the two versions.
 type custom struct {
 	oracle.AsItIs
 	scheme *runtime.Scheme
-	// down makes every real conversion fail, as when a webhook can't be reached.
+	// down makes every conversion between versions fail, as if a webhook could not be reached.
 	down bool
-	// strict refuses objects without metadata, as a real server does of what a
-	// webhook returned, or without a spec, as many webhooks do.
+	// strict rejects objects without metadata, as a real server does for the result of a webhook, or without a spec, as
+	// many webhooks do.
 	strict bool
 }
 
@@ -96,7 +92,7 @@ func (c *custom) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 	}
 	for _, k := range []schema.GroupVersionKind{from, kind} {
 		if !c.scheme.Recognizes(k) {
-			// What apiextensions-apiserver answers (kubernetes#111937).
+			// This is the error of apiextensions-apiserver (kubernetes#111937).
 			return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", k.GroupVersion())
 		}
 	}
@@ -145,14 +141,14 @@ func resets(subresource string) string {
 	return "status"
 }
 
-// manager is what both have in common.
+// manager has the methods of both engines.
 type manager interface {
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
 	Update(live, now runtime.Object, manager string) (runtime.Object, error)
 	UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object
 }
 
-// must returns v; an error is one of the test itself.
+// must returns v, and panics on an error, which is a mistake of the test itself.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -160,7 +156,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The types of both, compiled once: most hosts serve all versions.
+// The types for both engines, compiled once, because most hosts serve all versions.
 var (
 	upstreamTypes = sync.OnceValue(func() managedfields.TypeConverter {
 		return must(managedfields.NewTypeConverter(host{}.models(), false))
@@ -170,7 +166,7 @@ var (
 	})
 )
 
-// filters are what a host hands over to both.
+// filters are the reset fields that a host passes to both engines.
 func filters(subresource string) map[smd.APIVersion]smd.Filter {
 	filter := smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie(resets(subresource))))
 	return map[smd.APIVersion]smd.Filter{"example.dev/v1": filter, "example.dev/v2": filter}
@@ -226,7 +222,7 @@ func (h host) tenureOf(
 	))
 }
 
-// empty returns what live is before an object is created.
+// empty returns the live object before its creation.
 func (h host) empty(version string) runtime.Object {
 	obj, err := h.creater.New(widgetKind(version))
 	if err == nil {
@@ -238,7 +234,7 @@ func (h host) empty(version string) runtime.Object {
 	return obj
 }
 
-// at returns obj, whatever it is, as an object of the host's at a version.
+// at returns obj, in any form, as an object of the host at a version.
 func (h host) at(obj runtime.Object, to schema.GroupVersion) runtime.Object {
 	out, err := obj.DeepCopyObject(), error(nil)
 	if !h.crd {
@@ -253,8 +249,7 @@ func (h host) at(obj runtime.Object, to schema.GroupVersion) runtime.Object {
 	return out.DeepCopyObject()
 }
 
-// treeOf returns obj as JSON would decode it, with the metadata of internal objects
-// where it is at other versions.
+// treeOf returns obj as decoded from JSON. Metadata of an internal object is where it is in other versions.
 func treeOf(obj any) map[string]any {
 	if w, ok := obj.(*Widget); ok {
 		tree := *w

@@ -9,11 +9,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lastLogged is when logUpdateError last wrote a line, in seconds of the Unix epoch.
+// lastLogged is the time at which logUpdateError last wrote a line, in seconds of the Unix epoch.
 var lastLogged atomic.Int64
 
-// logUpdateError logs an error that UpdateNoErrors passed over, at most once a second in a
-// process: a webhook that is down must not fill the log.
+// logUpdateError logs an error of UpdateNoErrors, at most once a second per process: an unreachable webhook must not
+// fill the log.
 func logUpdateError(obj runtime.Object, err error) {
 	now := time.Now().Unix()
 	if last := lastLogged.Load(); last == now || !lastLogged.CompareAndSwap(last, now) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryName: every exported name of upstream's package is one of this package, with a
-// function's parameters in the same order, so that a host changes an import only.
+// TestEveryName: this package exports every name that upstream's package exports, and functions start with the same
+// parameters, so that a host only changes an import.
 func TestEveryName(t *testing.T) {
 	for _, pkg := range []string{"managedfields", "managedfields/managedfieldstest"} {
 		t.Run(pkg, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestEveryName(t *testing.T) {
 	}
 }
 
-// exported returns the exported functions and types of a package, with how many parameters
-// a function has; -1 for a type.
+// exported returns the exported functions and types of a package, with the number of parameters of each function; -1
+// for a type.
 func exported(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestNumbersOfGoEverywhere: an object made in Go has numbers of any of Go's types, which typed accepts;
-// runtime.DeepCopyJSON knows two of them.
+// TestNumbersOfGoEverywhere: an object that is written in Go may have numbers of any Go type. Package typed accepts all
+// of them; runtime.DeepCopyJSON accepts only two.
 func TestNumbersOfGoEverywhere(t *testing.T) {
 	for _, n := range []any{
 		1, int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1), uint64(1), float32(1),

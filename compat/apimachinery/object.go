@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// carries reports whether obj has managed fields, be it an empty list.
+// carries reports whether obj has managed fields, even if the list is empty.
 func carries(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, exists := managedfields.Of(u.UnstructuredContent())
@@ -25,12 +25,12 @@ func carries(obj runtime.Object) bool {
 	return err == nil && accessor.GetManagedFields() != nil
 }
 
-// setEntries gives obj itself the managed fields of from.
+// setEntries sets the managed fields of obj to those of from, in place.
 func setEntries(obj, from runtime.Object) error {
 	to, ofTree := obj.(runtime.Unstructured)
 	_, fromTree := from.(runtime.Unstructured)
 	if ofTree != fromTree {
-		// One is a Go struct. Its entries are converted.
+		// One of them is a Go struct, so entries are converted.
 		converted, err := managedfields.Copy(obj, from)
 		if err != nil {
 			return err
@@ -71,8 +71,8 @@ func setTreeEntries(obj runtime.Unstructured, list any) error {
 	return nil
 }
 
-// copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers; the copy has only int64 and
-// float64, so that a host can copy it in turn.
+// copied returns a deep copy of obj. An unstructured object may have numbers of any Go type; the copy has only int64
+// and float64, so that a host can copy it with DeepCopy.
 func copied(obj runtime.Object) runtime.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		out, _ := trees.Plain(u.Object).(map[string]any)
@@ -93,7 +93,7 @@ func copiedWithoutEntries(obj runtime.Object) runtime.Object {
 	return obj.DeepCopyObject()
 }
 
-// copyLastApplied gives obj, which the caller owns, the annotation that after has.
+// copyLastApplied sets the annotation of after in obj, in place.
 func copyLastApplied(obj, after runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -101,7 +101,7 @@ func copyLastApplied(obj, after runtime.Object) error {
 	}
 	annotations := accessor.GetAnnotations()
 	if annotations[fieldmanager.LastAppliedAnnotation] == "" {
-		return nil // only existing values are updated
+		return nil // the annotation is only updated, never added
 	}
 	from, err := meta.Accessor(after)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// ValidateManagedFields returns an error when managed fields are not well-formed.
-// It says which entry is not, and how. Fields without any bytes are not, although they
-// are read as the empty set, because they may be stored.
+// ValidateManagedFields returns an error that names the first malformed entry and the fault. Fields without any bytes
+// are malformed here, although they can be read as the empty set, because they may be stored.
 func ValidateManagedFields(entries []metav1.ManagedFieldsEntry) error {
 	if _, err := managedfields.Decode(entries); err != nil {
 		return err
@@ -31,11 +30,11 @@ func ValidateManagedFields(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// ResourcePathMappings is upstream's: the path of replicas at each version of a resource,
-// by group/version; nil for a version without the scale subresource.
+// ResourcePathMappings is upstream's type: the path of the replicas at each group version of a resource; nil for a
+// version without the scale subresource.
 type ResourcePathMappings = upstream.ResourcePathMappings
 
-// ScaleHandler carries managed fields between an object and its scale subresource.
+// ScaleHandler converts managed fields between an object and its scale subresource.
 type ScaleHandler struct {
 	parent  managedfields.Entries
 	version string
@@ -43,8 +42,8 @@ type ScaleHandler struct {
 	err     error // of the entries or the paths
 }
 
-// NewScaleHandler returns a handler that carries managed fields between an object
-// at a version, which has the managed fields parent, and its scale subresource.
+// NewScaleHandler returns a handler that converts managed fields between an object at a version, with managed fields
+// parent, and its scale subresource.
 func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion,
 	mappings ResourcePathMappings) *ScaleHandler {
 	h := &ScaleHandler{version: version.String(), paths: scale.Paths{}}
@@ -63,7 +62,7 @@ func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version schema.GroupVer
 	return h
 }
 
-// ToSubresource returns the managed fields that the scale subresource has.
+// ToSubresource returns the managed fields of the scale subresource.
 func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	if h.err != nil {
 		return nil, h.err
@@ -71,8 +70,8 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	return h.paths.ToSubresource(h.parent).Encode(), nil
 }
 
-// ToParent returns the managed fields of the object after its scale subresource, which
-// now has the managed fields scale, was written.
+// ToParent returns the managed fields of the object after a write to its scale subresource. scale are the managed
+// fields of the scale subresource after that write.
 func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	if h.err != nil {
 		return nil, h.err

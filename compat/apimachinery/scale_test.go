@@ -20,7 +20,7 @@ import (
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// scale is the Go struct of autoscaling/v1, as far as it is written to.
+// scale is the Go struct of autoscaling/v1 with the fields that the tests write.
 type scale struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -38,9 +38,8 @@ func (s *scale) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// scaleHost handles the scale subresource of custom resources as apiextensions-apiserver
-// does: objects are Go structs, which its converter converts, while the creater makes an
-// unstructured object, which the converter refuses.
+// scaleHost handles the scale subresource of custom resources like apiextensions-apiserver: objects are Go structs,
+// which its converter can convert, but the creater makes an unstructured object, which the converter rejects.
 type scaleHost struct{ custom }
 
 func (scaleHost) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
@@ -53,8 +52,8 @@ func (scaleHost) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (
 	)
 }
 
-// TestScaleOfCustomResources: writes to /scale are tracked as upstream tracks them; an
-// apply, which fails there, scales (doc/differences.md, 28).
+// TestScaleOfCustomResources: updates of /scale are tracked as in upstream. An apply, which fails in upstream, succeeds
+// (doc/differences.md, 28).
 func TestScaleOfCustomResources(t *testing.T) {
 	h := &scaleHost{}
 	types := apimachinery.FromTypes(openapi.Builtin())
@@ -114,8 +113,8 @@ func TestScaleOfCustomResources(t *testing.T) {
 	}
 }
 
-// TestScaleHandlerOrder: FieldsV1 is in the order of its elements, as in any other entry, and not of their texts
-// (doc/differences.md, 37).
+// TestScaleHandlerOrder: FieldsV1 is sorted by elements, as in any other entry, not by their texts (doc/differences.md,
+// 37).
 func TestScaleHandlerOrder(t *testing.T) {
 	const fields = `{"f:spec":{"f:hosts":{"v:9":{},"v:10":{}}}}`
 	parent := []metav1.ManagedFieldsEntry{{Manager: "a", Operation: "Update", APIVersion: "example.dev/v1",

@@ -14,9 +14,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// FromTypes returns a TypeConverter for Tenure's types, such as the types of openapi.Builtin or openapi.CompileCRD.
-// Field managers of this package read the types as they are; for upstream's conversions, a type becomes a schema when
-// its kind is first converted.
+// FromTypes returns a TypeConverter for Tenure's types, for example from openapi.Builtin or openapi.CompileCRD. Field
+// managers of this package use the types directly. For upstream's conversions, a type is converted to a schema when its
+// kind is first needed.
 func FromTypes(types fieldmanager.Types) TypeConverter {
 	if converter, ok := types.(TypeConverter); ok {
 		return converter
@@ -55,14 +55,14 @@ func (*typesConverter) TypedToObject(value *smdtyped.TypedValue) (runtime.Object
 	return &unstructured.Unstructured{Object: tree}, nil
 }
 
-// The names that structured-merge-diff has for values without a schema.
+// The names of values without a schema in structured-merge-diff.
 const (
 	deducedName = "__untyped_deduced_"
 	atomicName  = "__untyped_atomic_"
 )
 
-// parseable writes a type, and all that it refers to, as a schema of
-// structured-merge-diff. Every type gets a name, so that types may refer to themselves.
+// parseable returns a type, and all types that it refers to, as a schema of structured-merge-diff. Every type gets a
+// name, so that types may refer to themselves.
 func parseable(t *typed.Type) smdtyped.ParseableType {
 	w := schemaWriter{names: map[*typed.Type]string{}}
 	ref := w.refer(t)

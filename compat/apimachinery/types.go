@@ -18,18 +18,18 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TypeConverter is upstream's: hosts hold values of it, and implement it. [Types] makes
-// Tenure's types of one, [FromTypes] goes the other way, and [Union] asks several in turn.
+// TypeConverter is upstream's interface, which hosts use and implement. [Types] returns Tenure's types for a
+// TypeConverter, [FromTypes] does the reverse, and [Union] asks several TypeConverters in turn.
 type TypeConverter = upstream.TypeConverter
 
-// GvkParser is upstream's.
+// GvkParser is upstream's type.
 type GvkParser = upstream.GvkParser
 
 // NewTypeConverter returns a TypeConverter for the kinds that OpenAPI v3 schemas describe. The keys of models are the
-// names that their references use; preserveUnknownFields makes every struct accept fields that it does not declare. The
-// error names every fault, as with openapi.Compile.
+// names that references use; preserveUnknownFields makes every struct accept undeclared fields. The error names every
+// fault, like the error of openapi.Compile.
 //
-// It is the converter of [FromTypes].
+// The result is a converter of [FromTypes].
 func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (TypeConverter, error) {
 	types, err := openapi.Compile(models, preserveUnknownFields)
 	if err != nil {
@@ -38,29 +38,28 @@ func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool
 	return FromTypes(types), nil
 }
 
-// NewDeducedTypeConverter returns a TypeConverter that knows every kind, and nothing of
-// it: maps merge entry by entry, lists are atomic. It is for custom resources without
-// a schema.
+// NewDeducedTypeConverter returns a TypeConverter that accepts every kind and has no schemas: maps merge entry by
+// entry, lists are atomic. It is for custom resources without a schema.
 func NewDeducedTypeConverter() TypeConverter { return FromTypes(deduced{}) }
 
-// NewSchemeTypeConverter returns a TypeConverter for the kinds of a scheme, whose types
-// parser has by the names of their OpenAPI definitions.
+// NewSchemeTypeConverter returns a TypeConverter for the kinds of a scheme. It finds their types in parser by the names
+// of their OpenAPI definitions.
 func NewSchemeTypeConverter(scheme *runtime.Scheme, parser *smdtyped.Parser) TypeConverter {
 	return upstream.NewSchemeTypeConverter(scheme, parser)
 }
 
-// NewGVKParser is upstream's.
+// NewGVKParser is upstream's function.
 func NewGVKParser(models proto.Models, preserveUnknownFields bool) (*GvkParser, error) {
 	return upstream.NewGVKParser(models, preserveUnknownFields)
 }
 
-// Types returns the types that a TypeConverter knows, for package fieldmanager.
+// Types returns the types of a TypeConverter, for package fieldmanager.
 //
-// A TypeConverter of this package has Tenure's types already. Any other is asked to
-// convert an object that has nothing but its apiVersion and kind; what that is converted
-// to carries the schema of its type, which is compiled once, for as long as the schema is
-// alive. The TypeConverter is asked each time, so that its types may change; to do so it
-// must return another schema, and not change one that it returned before.
+// A TypeConverter of this package already has Tenure's types. Any other TypeConverter is asked to convert an object
+// that has only an apiVersion and a kind; the result refers to the schema of its type. Types compiles a schema once,
+// and keeps the compiled types as long as the schema is alive. It asks the TypeConverter each time, so that its types
+// may change; for a changed type, the TypeConverter must return a new schema, and must not change a schema that it has
+// returned.
 func Types(converter TypeConverter) fieldmanager.Types {
 	if types, ok := converter.(fieldmanager.Types); ok {
 		return types
@@ -68,7 +67,7 @@ func Types(converter TypeConverter) fieldmanager.Types {
 	return convertersTypes{converter}
 }
 
-// convertersTypes are the types of a TypeConverter of the host's.
+// convertersTypes are the types of a host's own TypeConverter.
 type convertersTypes struct{ converter TypeConverter }
 
 func (t convertersTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
@@ -89,8 +88,8 @@ type deduced struct{}
 
 func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
-// Union returns a TypeConverter that asks several in turn, such as one for built-in kinds
-// and then [NewDeducedTypeConverter] for all others. The first that knows a kind counts.
+// Union returns a TypeConverter that asks several in turn, for example one for built-in kinds and then
+// [NewDeducedTypeConverter] for all others. The first one that knows a kind is used.
 func Union(converters ...TypeConverter) TypeConverter {
 	out := make(union, len(converters))
 	for i, c := range converters {

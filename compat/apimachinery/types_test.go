@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// hosts is a TypeConverter of a host's own: other types by kind.
+// hosts is a host's own TypeConverter. It counts calls.
 type hosts struct {
 	managedfields.TypeConverter
 	asked int
@@ -32,7 +32,7 @@ func (h *hosts) ObjectToTyped(obj runtime.Object, options ...smdtyped.Validation
 	return h.TypeConverter.ObjectToTyped(obj, options...)
 }
 
-// TestTypesOfConverters: a type is the same whichever TypeConverter it came from.
+// TestTypesOfConverters: a type is the same, whichever TypeConverter it comes from.
 func TestTypesOfConverters(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -88,7 +88,7 @@ func TestTypesOfConverters(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestConvertersConvert: a TypeConverter of this package converts objects, as upstream's does.
+// TestConvertersConvert: a TypeConverter of this package converts objects like upstream's.
 func TestConvertersConvert(t *testing.T) {
 	for name, converter := range map[string]managedfields.TypeConverter{
 		"compiled": tenureTypes(), "of types": apimachinery.FromTypes(apimachinery.Types(apimachinery.Union(tenureTypes()))),
@@ -133,15 +133,14 @@ func requireSameConversions(t *testing.T, up, own managedfields.TypeConverter) {
 	}
 }
 
-// TestConverterOfTypes: every built-in type that is written as a schema and compiled
-// again is the type that it was.
+// TestConverterOfTypes: every built-in type is the same after it was converted to a schema and compiled again.
 func TestConverterOfTypes(t *testing.T) {
 	builtin := openapi.Builtin()
 	converter := apimachinery.FromTypes(builtin)
 	again := apimachinery.Types(&hosts{TypeConverter: converter})
 	for _, kind := range builtin.Kinds() {
 		if m := builtin.TypeFor(kind).Map; m == nil || m.Field("kind").Type == nil {
-			continue // a WatchEvent is no object
+			continue // a WatchEvent is not an object
 		}
 		found := must(again.Type(kind))
 		require.NotNil(t, found, kind)
@@ -150,8 +149,8 @@ func TestConverterOfTypes(t *testing.T) {
 	require.Same(t, converter, apimachinery.FromTypes(apimachinery.Types(converter)), "a TypeConverter stays what it is")
 }
 
-// requireSameType compares two graphs of types; formats and nullability are not in schemas
-// of structured-merge-diff.
+// requireSameType compares two graphs of types, without formats and nullability, which schemas of structured-merge-diff
+// do not have.
 func requireSameType(t *testing.T, want, got *typed.Type, at string, seen map[*typed.Type]bool) {
 	t.Helper()
 	if seen[want] {
@@ -182,8 +181,7 @@ func requireSameType(t *testing.T, want, got *typed.Type, at string, seen map[*t
 	}
 }
 
-// TestSchemeTypeConverter: the types of a scheme are found by the names of their
-// definitions.
+// TestSchemeTypeConverter: the types of a scheme are found by the names of their OpenAPI definitions.
 func TestSchemeTypeConverter(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(widgetKind("v1"), &WidgetV1{})

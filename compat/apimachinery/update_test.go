@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// TestUpdateInPlace: hosts put the new object into the attributes of admission, or hand it
-// back to their caller, and rely on Update to have changed this very object.
+// TestUpdateInPlace: hosts put the new object into the attributes of admission, or return it to their caller, and rely
+// on Update changing this object in place.
 func TestUpdateInPlace(t *testing.T) {
 	edits := []struct {
 		name, why string
@@ -71,7 +71,7 @@ func TestUpdateInPlace(t *testing.T) {
 				before.(metav1.Object).SetManagedFields(own.(metav1.Object).GetManagedFields())
 				require.Equal(t, oracle.JSON(before), oracle.JSON(own), "nothing else was changed")
 
-				// What mutating admission changes afterwards is what is stored.
+				// Changes by mutating admission after Update are stored.
 				own.(metav1.Object).SetAnnotations(map[string]string{"injected": "true"})
 				require.Equal(t, "true", out.(metav1.Object).GetAnnotations()["injected"])
 			})
@@ -79,16 +79,16 @@ func TestUpdateInPlace(t *testing.T) {
 	}
 }
 
-// TestAnyManager: the names of managers are the host's, as with upstream.
+// TestAnyManager: manager names are not validated, as in upstream.
 func TestAnyManager(t *testing.T) {
 	long, h := strings.Repeat("m", 129), customs()
-	live := applied(t, h, step{"v1", long, tree{"note": "x"}}) // on both
+	live := applied(t, h, step{"v1", long, tree{"note": "x"}}) // with both engines
 	entries := live.(metav1.Object).GetManagedFields()
 	require.Equal(t, long, entries[len(entries)-1].Manager)
 }
 
-// TestFailedUpdateKeepsItsInput: upstream's Update takes the managed fields out of the new
-// object before it fails (doc/differences.md, 16).
+// TestFailedUpdateKeepsItsInput: upstream's Update removes the managed fields from the new object before it fails
+// (doc/differences.md, 16).
 func TestFailedUpdateKeepsItsInput(t *testing.T) {
 	h := customs()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
@@ -103,8 +103,7 @@ func TestFailedUpdateKeepsItsInput(t *testing.T) {
 	require.Empty(t, now.GetManagedFields(), "upstream")
 }
 
-// TestUpdateNoErrorsReports: what is passed over is reported, and the object has the
-// managed fields of live, as upstream does.
+// TestUpdateNoErrorsReports: the error is reported, and the object gets live's managed fields, as in upstream.
 func TestUpdateNoErrorsReports(t *testing.T) {
 	h := customs()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
@@ -124,7 +123,7 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 	require.ErrorContains(t, reported[0], "cannot convert int64 to string")
 	h.upstream("v1", "").UpdateNoErrors(live.DeepCopyObject(), up, "editor")
 	if len(up.GetManagedFields()) == 0 {
-		// Upstream removed all entries before it kept live's (k8s.io/apimachinery v0.37).
+		// Before k8s.io/apimachinery v0.37, upstream removed all entries; now it keeps live's.
 		up.SetManagedFields(live.(metav1.Object).GetManagedFields())
 	}
 	require.JSONEq(t, oracle.JSON(up), oracle.JSON(broken))
@@ -132,7 +131,7 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 	require.Len(t, reported, 1, "a write without an error")
 }
 
-// TestStatusErrors: hosts look for a StatusError, by type, where upstream returns one.
+// TestStatusErrors: hosts check for the Go type StatusError where upstream returns one.
 func TestStatusErrors(t *testing.T) {
 	managed := intent("v1", tree{"note": "x"})
 	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
@@ -169,8 +168,8 @@ func TestStatusErrors(t *testing.T) {
 	}
 }
 
-// TestUnknownKind: constructors do not fail for kinds that have no type, which servers
-// have for kinds that are never written to; requests do.
+// TestUnknownKind: constructors do not fail for kinds without a type, because servers have such kinds and never write
+// to them. Requests fail.
 func TestUnknownKind(t *testing.T) {
 	h := servedCustoms()
 	h.converter = converts{}
@@ -189,14 +188,14 @@ func TestUnknownKind(t *testing.T) {
 	require.EqualError(t, err, "no type for example.dev/v1, Kind=Gadget")
 }
 
-// converts is a converter that converts nothing.
+// converts is a converter that returns objects unchanged.
 type converts struct{ runtime.ObjectConvertor }
 
 func (converts) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	return in, nil
 }
 
-// raw is a Go struct with a field that may hold bytes which are no JSON.
+// raw is a Go struct with a field that may contain bytes that are not JSON.
 type raw struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -210,8 +209,8 @@ func (r *raw) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestBrokenRawExtension: an object that can't be written as JSON is an error, where
-// upstream panics, which ends the request of an API server (doc/differences.md, 27).
+// TestBrokenRawExtension: an object that can't be written as JSON is an error; upstream panics, which ends the request
+// in an API server (doc/differences.md, 27).
 func TestBrokenRawExtension(t *testing.T) {
 	kind := gv("v1").WithKind("Raw")
 	h := host{converter: converts{}, defaulter: &custom{}, creater: creates{}, hub: gv, schemaless: true}
@@ -248,8 +247,7 @@ func (creates) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return r, nil
 }
 
-// TestUpdateReadsInPlace: what an update of a Go struct does not change costs no memory,
-// however much of it there is.
+// TestUpdateReadsInPlace: unchanged parts of a Go struct cost no memory in an update, however large they are.
 func TestUpdateReadsInPlace(t *testing.T) {
 	h := host{converter: converts{}, defaulter: &custom{}, creater: &custom{}, hub: gv}
 	allocations := func(ports int) float64 {

@@ -27,7 +27,7 @@ func intent(version string, spec tree) *unstructured.Unstructured {
 	return u
 }
 
-// owned returns who owns what, one entry a line.
+// owned returns managers and the fields that they own, one entry per line.
 func owned(obj runtime.Object) []string {
 	var out []string
 	for _, e := range obj.(metav1.Object).GetManagedFields() {
@@ -36,20 +36,20 @@ func owned(obj runtime.Object) []string {
 	return out
 }
 
-// specAt returns the spec of obj, whatever it is, as a version has it.
+// specAt returns the spec of obj, in any form, at a version.
 func specAt(h host, obj runtime.Object, version string) any {
 	return treeOf(h.at(obj, gv(version)))["spec"]
 }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// step is an apply, through both where upstream is right.
+// step is an apply. It is made with both engines if upstream handles it correctly.
 type step struct {
 	version, manager string
 	spec             tree
 }
 
-// applied does steps, one after the other, with both, and returns Tenure's object.
+// applied makes steps one after another, with both engines, and returns Tenure's object.
 func applied(t *testing.T, h host, steps ...step) runtime.Object {
 	t.Helper()
 	up, own := h.empty(steps[0].version), h.empty(steps[0].version)
@@ -67,9 +67,8 @@ func applied(t *testing.T, h host, steps ...step) runtime.Object {
 	return own
 }
 
-// TestOutage: while conversions fail, writes go on and no entry is lost
-// (doc/differences.md, 2). Upstream refuses them, or keeps the managed fields of live; before
-// k8s.io/apimachinery v0.37, it removes them all.
+// TestOutage: while conversions fail, writes succeed and no entry is lost (doc/differences.md, 2). Upstream rejects the
+// writes, or keeps live's managed fields; before k8s.io/apimachinery v0.37, it removes all managed fields.
 func TestOutage(t *testing.T) {
 	h := servedCustoms()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}}, step{"v2", "b", tree{"look": tree{"size": int64(1)}}})
@@ -104,15 +103,15 @@ func TestOutage(t *testing.T) {
 	require.Contains(t, owned(own), `a Apply example.dev/v1 {"f:spec":{"f:note":{}}}`)
 	require.Contains(t, owned(own), `b Apply example.dev/v2 {"f:spec":{"f:look":{"f:size":{}},"f:tags":{"v:\"t\"":{}}}}`)
 
-	// When the webhook is back the entry counts again.
+	// When the webhook works again, the entry is compared again.
 	h.converter.(*custom).down = false
 	_, err = h.tenure("v2", "", start).Apply(h.at(own, gv("v2")), intent("v2", tree{"remark": "z"}), "c", false)
 	require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "a": .spec.note`)
 }
 
-// TestVersionGone: an entry of a version that is no longer served blocks nothing and stays (doc/differences.md, 2).
-// With upstream it blocks every apply when the converter does not say so by the right type of error, as the converter
-// of custom resources does not (kubernetes#111937), and is dropped otherwise.
+// TestVersionGone: an entry of a version that is no longer served blocks no write and is kept (doc/differences.md, 2).
+// In upstream, such an entry blocks every apply if the converter's error does not have the right type, as with the
+// converter of custom resources (kubernetes#111937); otherwise upstream drops the entry.
 func TestVersionGone(t *testing.T) {
 	live := applied(
 		t,
@@ -142,9 +141,9 @@ func TestVersionGone(t *testing.T) {
 	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
 }
 
-// TestConverterThatRefusesHalfObjects: what is pruned on the way can lack all of its spec, or of its metadata, and a
-// converter, or the server that checks its answer, may refuse that. Upstream's apply then fails (kubernetes#117260).
-// Here the write succeeds, and dropped fields stay without an owner (doc/differences.md, 2).
+// TestConverterThatRefusesHalfObjects: during pruning, an object may lack its whole spec or metadata. A converter, or
+// the server that checks the converter's result, may reject such an object. Upstream's apply then fails
+// (kubernetes#117260). Tenure's write succeeds, and dropped fields stay without an owner (doc/differences.md, 2).
 func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	h := servedCustoms()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
@@ -179,13 +178,13 @@ func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	require.ErrorContains(t, warnings[0].Err, "missing metadata or spec")
 }
 
-// TestAppliedAgainAsEmpty: upstream prunes also when a manager dropped nothing. A field that it applies again as null
-// or as an empty container is lost by a conversion, and treated as dropped, with unowned fields below it. Here what is
-// not dropped is not removed (spec rule 6.1).
+// TestAppliedAgainAsEmpty: upstream prunes even if a manager dropped nothing. If it applies a field again as null or as
+// an empty container, a conversion loses the field, and upstream treats it as dropped, with unowned fields below it.
+// Tenure does not remove what is not dropped (spec rule 6.1).
 func TestAppliedAgainAsEmpty(t *testing.T) {
 	h := structs()
 	live := applied(t, h, step{"v1", "a", tree{"limits": tree{}}}, step{"v2", "b", tree{"remark": "x"}}).(*Widget)
-	live.Limits = map[string]string{"k": "v"} // of nobody: an update that could not be tracked
+	live.Limits = map[string]string{"k": "v"} // owned by nobody: set by an update that could not be tracked
 	again := intent("v1", tree{"limits": tree{}})
 
 	up, err := h.upstream("v1", "").Apply(live.DeepCopyObject(), again, "a", false)
@@ -196,9 +195,9 @@ func TestAppliedAgainAsEmpty(t *testing.T) {
 	require.Equal(t, map[string]string{"k": "v"}, own.(*Widget).Limits)
 }
 
-// TestItemsThatLoseTheirKey: an update that removes a duplicate owns the item without its key, so that a removal leaves
-// a null of the item in between. A conversion makes it an item of its Go type's zero values, as with upstream, and does
-// not lose it with the list and what another entry owns in it.
+// TestItemsThatLoseTheirKey: an update that removes a duplicate owns the item but not its key, so that a removal
+// replaces the item by null in between. A conversion turns the null into an item with the zero values of its Go type,
+// as in upstream. The list, and the fields in it that another entry owns, are not lost.
 func TestItemsThatLoseTheirKey(t *testing.T) {
 	for _, h := range []host{structs(), customs(), servedCustoms()} {
 		t.Run(h.name, func(t *testing.T) {
@@ -225,8 +224,9 @@ func TestItemsThatLoseTheirKey(t *testing.T) {
 	}
 }
 
-// TestNullThatConversionsChange: an intent has a null as live has it. Upstream prunes at another version, finds the
-// empty string that a conversion makes of it, and refuses the apply over a field that stays (doc/differences.md, 25).
+// TestNullThatConversionsChange: intent and live have the same null. Upstream prunes at another version, gets the empty
+// string that a conversion makes of the null, and rejects the apply because of a field that does not change
+// (doc/differences.md, 25).
 func TestNullThatConversionsChange(t *testing.T) {
 	h := servedCustoms()
 	remark := tree{"remark": "x"}
@@ -245,8 +245,8 @@ func TestNullThatConversionsChange(t *testing.T) {
 	require.Equal(t, limits, specAt(h, own, "v1"))
 }
 
-// TestEmptyListAtAnotherVersion: an apply with an empty list removes the atomic list of another manager without a
-// conflict, by upstream, if the manager's entry has another version (doc/differences.md, 25).
+// TestEmptyListAtAnotherVersion: in upstream, an apply with an empty list removes another manager's atomic list without
+// a conflict if the entry of that manager has another version (doc/differences.md, 25).
 func TestEmptyListAtAnotherVersion(t *testing.T) {
 	h := structs()
 	live := applied(t, h, step{"v2", "carol", tree{"args": []any{"0"}}}, step{"v1", "bob", tree{"tags": []any{"x"}}})
@@ -264,8 +264,8 @@ func TestEmptyListAtAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestTypesThatChange: a FieldManager keeps the types that it was made with, and one
-// made after a change has the new ones, while both are in use.
+// TestTypesThatChange: a FieldManager keeps the types that it was made with. One that is made after a change has the
+// new types, while the first is still in use.
 func TestTypesThatChange(t *testing.T) {
 	h := customs()
 	models := h.models()

@@ -31,7 +31,7 @@ func gv(version string) schema.GroupVersion {
 
 func widgetKind(version string) schema.GroupVersionKind { return gv(version).WithKind("Widget") }
 
-// Widget is the internal type. It has no JSON tags, as internal types have none.
+// Widget is the internal type. It has no JSON tags, like all internal types.
 type Widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -119,7 +119,7 @@ type LimitV2 struct {
 	Value string `json:"value,omitempty"`
 }
 
-// models is the schema of both versions.
+// models are the schemas of both versions.
 const models = `{
 "meta": {"type": "object", "properties": {
   "name": {"type": "string"}, "namespace": {"type": "string"}, "uid": {"type": "string"},
@@ -274,7 +274,7 @@ func hubToV2(in *Widget, out *WidgetV2) {
 	}
 }
 
-// converting makes a conversion function of one that can't fail.
+// converting returns a conversion function from a function that can't fail.
 func converting[From, To any](f func(*From, *To)) conversion.ConversionFunc {
 	return func(in, out any, _ conversion.Scope) error {
 		f(in.(*From), out.(*To))
@@ -282,8 +282,8 @@ func converting[From, To any](f func(*From, *To)) conversion.ConversionFunc {
 	}
 }
 
-// newScheme returns the scheme of a server of widgets: types, conversions by way
-// of the internal type, and the defaults of v1 and v2: a port's protocol is TCP.
+// newScheme returns the scheme of a server of widgets: types, conversions through the internal type, and the defaults
+// of v1 and v2 (a port's protocol is TCP).
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(widgetKind(runtime.APIVersionInternal), &Widget{})

@@ -1,10 +1,11 @@
-// Package csaupgrade has every name of k8s.io/client-go/util/csaupgrade, with the same parameters and results: to use
-// it, change the import.
+// Package csaupgrade provides every name of k8s.io/client-go/util/csaupgrade, with the same parameters and results. To
+// use it, change the import.
 //
-// The functions follow the rules of package upgrade, with its option Everything: all fields of the managers move, as
-// these functions know neither the types nor the next intent of an object. So no field loses its last owner, equal
-// input gives equal output, and entries are in the order of a server: numbers 22, 23 and 26 of doc/differences.md. Use
-// package upgrade itself to move only what client-side apply would have removed (number 21).
+// The functions follow the rules of package upgrade with its option Everything: all fields of the managers move,
+// because these functions know neither the types nor the next intent of an object. So no field loses its last owner,
+// equal inputs have equal results, and entries are in the order in which servers sort them: numbers 22, 23 and 26 of
+// doc/differences.md. To move only the fields that client-side apply would have removed (number 21), use package
+// upgrade itself.
 package csaupgrade
 
 import (
@@ -38,7 +39,7 @@ func FindFieldsOwners(managedFields []metav1.ManagedFieldsEntry, operation metav
 	fields *smdpath.Set) (out []metav1.ManagedFieldsEntry) {
 	wanted, err := smdv6.FromSet(fields)
 	if err != nil {
-		return nil // no FieldsV1 has such a path
+		return nil // no FieldsV1 can contain such a path
 	}
 	for _, e := range managedFields {
 		holder := &metav1.PartialObjectMetadata{}
@@ -50,8 +51,8 @@ func FindFieldsOwners(managedFields []metav1.ManagedFieldsEntry, operation metav
 	return out
 }
 
-// UpgradeManagedFields moves what the Update entries of csaManagerNames own to the Apply entry of ssaManagerName, in
-// obj. If it returns an error, obj has not changed.
+// UpgradeManagedFields moves the fields of the Update entries of csaManagerNames to the Apply entry of ssaManagerName,
+// in obj. If it returns an error, obj has not changed.
 func UpgradeManagedFields(obj runtime.Object, csaManagerNames sets.Set[string], ssaManagerName string,
 	opts ...Option) error {
 	result, err := upgraded(obj, csaManagerNames, ssaManagerName, opts)
@@ -59,7 +60,7 @@ func UpgradeManagedFields(obj runtime.Object, csaManagerNames sets.Set[string], 
 		return err
 	}
 	if u, ok := obj.(runtime.Unstructured); ok {
-		// Entries that are malformed have no Go struct.
+		// A malformed entry can't be converted to a Go struct.
 		u.SetUnstructuredContent(result.Object.(runtime.Unstructured).UnstructuredContent())
 		return nil
 	}
@@ -86,7 +87,7 @@ func UpgradeManagedFieldsPatch(obj runtime.Object, csaManagerNames sets.Set[stri
 	return result.Patch, err
 }
 
-// upgraded returns the move. An object of a Go type need not say its kind.
+// upgraded returns the result of the move. An object with a Go type may omit its kind.
 func upgraded(obj runtime.Object, from sets.Set[string], manager string, opts []Option) (upgrade.Result, error) {
 	var o options
 	for _, set := range opts {
@@ -104,7 +105,7 @@ func upgraded(obj runtime.Object, from sets.Set[string], manager string, opts []
 			return upgrade.Result{}, fmt.Errorf("expected an object with metadata: %w", err)
 		}
 		holder := &metav1.PartialObjectMetadata{}
-		// The kind is of no consequence without types, nor the version if no entry has it.
+		// The kind does not matter without types, and the version does not matter if no entry has it.
 		holder.APIVersion, holder.Kind = "v1", "PartialObjectMetadata"
 		holder.Annotations, holder.ResourceVersion = accessor.GetAnnotations(), accessor.GetResourceVersion()
 		holder.ManagedFields = accessor.GetManagedFields()

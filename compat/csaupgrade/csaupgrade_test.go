@@ -24,8 +24,8 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, version,
 	}
 }
 
-// TestObjects: an object of any Go type moves, also without its kind, as clients return them, and an unstructured one
-// with the same result.
+// TestObjects: fields move in an object of any Go type, even without a kind, as clients return it, and in an
+// unstructured object with the same result.
 func TestObjects(t *testing.T) {
 	holder := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
@@ -60,7 +60,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused: what upstream panics at, or writes although it can do harm, is an error, and changes nothing.
+// TestWhatIsRefused: where upstream panics, or writes a result that can do harm, Tenure returns an error and changes
+// nothing.
 func TestWhatIsRefused(t *testing.T) {
 	object := func() *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -89,7 +90,7 @@ func TestWhatIsRefused(t *testing.T) {
 	require.Equal(t, object(), obj, "the entry is of the main resource")
 }
 
-// TestMalformedEntries: an entry that can't be decoded stays as it is, and owns nothing.
+// TestMalformedEntries: an entry that can't be decoded is kept unchanged and owns nothing.
 func TestMalformedEntries(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Thing", "metadata": map[string]any{"managedFields": []any{

@@ -12,14 +12,14 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// difference is one from structured-merge-diff.
+// difference is a difference from structured-merge-diff.
 type difference struct {
 	name, why string
 	shows     func(t *testing.T)
 }
 
-// differences has all differences, except the differences of only one version of structured-merge-diff, which are in
-// ownDifferences. The code of the fuzzer names them where it allows them.
+// differences has all differences, except those from only one version of structured-merge-diff, which are in
+// ownDifferences. The fuzzer's code names a difference where it allows it.
 var differences = []difference{
 	{"differenceEmptied", "a container that loses everything stays empty, and is null with v4 (doc/differences.md, 1)",
 		func(t *testing.T) {

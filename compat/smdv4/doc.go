@@ -1,6 +1,5 @@
-// Package smdv4 is for hosts that use types of structured-merge-diff v4:
-// it converts paths, sets, schemas and values to Tenure's types and back, and
-// [Updater] does the writes of v4's merge.Updater with Tenure.
+// Package smdv4 is for hosts that use types of structured-merge-diff v4: it converts paths, sets, schemas and values to
+// Tenure's types and back, and [Updater] implements v4's merge.Updater with Tenure.
 //
 //	types, err := smdv4.Parse(schemaYAML)             // *typed.Type by name
 //	set, err := smdv4.FromSet(v4set)                  // *fieldpath.Set
@@ -8,14 +7,12 @@
 //
 // # Rules
 //
-//   - A value of v4 that Tenure can't represent is an [*Error] with its path: a
-//     path element that selects nothing, a value that is not JSON. All of
-//     Tenure's paths and sets have a counterpart in v4.
-//   - Arguments are not changed. Trees and values share memory with the arguments,
-//     sets share values; neither may be changed afterwards.
-//   - A schema is compiled as v4 resolves it: names may form cycles, and a
-//     reference may override the relationship of what it refers to.
-//   - Writes have Tenure's results, which are v6's: an item may lack some of its key
-//     fields, an emptied container stays empty, an entry of a removed version is
-//     kept. doc/differences.md has the list.
+//   - A value of v4 that Tenure can't represent is an [*Error] with its path: for example, a path element that selects
+//     nothing, or a value that is not JSON. All of Tenure's paths and sets have a counterpart in v4.
+//   - Arguments are not changed. Trees and values share memory with the arguments, and sets share values; do not change
+//     either afterwards.
+//   - A schema is compiled as v4 resolves it: names may form cycles, and a reference may override the relationship of
+//     the type that it refers to.
+//   - Writes have Tenure's results, which are v6's: an item may lack some of its key fields, an emptied container
+//     remains empty, and an entry of a removed version is kept. doc/differences.md has the list.
 package smdv4

@@ -35,7 +35,7 @@ const serviceSchema = `types:
       type: {scalar: string}
 `
 
-// oneVersion is a Converter for objects that have one version.
+// oneVersion is a Converter for objects that have only one version.
 type oneVersion struct{}
 
 func (oneVersion) Convert(v *v4typed.TypedValue, _ v4fieldpath.APIVersion) (*v4typed.TypedValue, error) {
@@ -44,8 +44,7 @@ func (oneVersion) Convert(v *v4typed.TypedValue, _ v4fieldpath.APIVersion) (*v4t
 
 func (oneVersion) IsMissingVersionError(error) bool { return false }
 
-// The writes of a host that holds structured-merge-diff v4 types, answered by
-// Tenure.
+// A host that uses the types of structured-merge-diff v4 makes writes with Tenure.
 func ExampleUpdater() {
 	parser, err := v4typed.NewParser(serviceSchema)
 	if err != nil {
@@ -105,7 +104,7 @@ func ExampleUpdater() {
 	}
 	show(live, managers, "user")
 
-	// ExtractApply: a port more, and all that was applied before.
+	// ExtractApply: one more port, together with everything that was applied before.
 	live, managers, err = updater.ExtractApply(live, value(`{ports: [{port: 53, protocol: UDP}]}`), "v1", managers, "user")
 	if err != nil {
 		panic(err)
@@ -125,7 +124,7 @@ func ExampleUpdater() {
 	// user: {"f:ports":{"k:{\"port\":53,\"protocol\":\"UDP\"}":{".":{},"f:port":{},"f:protocol":{}},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}},"f:replicas":{}}
 }
 
-// The leaves of an entry extract the intent behind it.
+// The leaves of an entry's set extract the intent of its manager.
 func ExampleUpdater_ExtractItems() {
 	parser, err := v4typed.NewParser(serviceSchema)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FromFilter converts f to a filter of Tenure; a nil filter leaves out nothing. A filter
-// of NewExcludeSetFilter becomes a [fieldpath.Excluding], which the engine never has to
-// call. Any other filter is called, with each set converted to v4 and back, so a call
-// costs O(n log n) for n paths. It fails as [FromSet] does.
+// FromFilter converts f to a filter of Tenure; a nil filter removes nothing. A filter from NewExcludeSetFilter becomes
+// a [fieldpath.Excluding], which the engine never has to call. Any other filter is called, and each set is converted to
+// v4 and back, so a call costs O(n log n) for n paths. FromFilter returns the same errors as [FromSet].
 func FromFilter(f v4fieldpath.Filter) (fieldpath.Filter, error) {
 	if f == nil {
 		return nil, nil
@@ -26,11 +25,10 @@ func FromFilter(f v4fieldpath.Filter) (fieldpath.Filter, error) {
 	return converting{f}, nil
 }
 
-// excludedBy returns the set that a filter of NewExcludeSetFilter leaves out. The type of
-// such filters is private to v4. A struct with one field, a pointer to a set, is taken to
-// be such a filter, and then compared with the filter that v4 makes of this set: both are
-// equal only if their types are the same. So a change of v4 makes filters slower, but
-// never wrong.
+// excludedBy returns the set that a filter from NewExcludeSetFilter excludes. The type of such filters is private to
+// v4. excludedBy assumes that a struct with a single field, a pointer to a set, is such a filter, and compares it with
+// a filter that v4 makes of this set: they are equal only if their types are the same. So if v4 changes, filters become
+// slower, but never wrong.
 func excludedBy(f v4fieldpath.Filter) (*v4fieldpath.Set, bool) {
 	v := reflect.ValueOf(f)
 	if v.Kind() != reflect.Struct || v.NumField() != 1 || v.Field(0).Type() != reflect.TypeFor[*v4fieldpath.Set]() {
@@ -46,7 +44,7 @@ type converting struct{ v4 v4fieldpath.Filter }
 func (c converting) Filter(set *fieldpath.Set) *fieldpath.Set {
 	kept, err := FromSet(c.v4.Filter(Set(set)))
 	if err != nil {
-		return set // the filter made up a path that no object has
+		return set // the filter returned a path that no object can have
 	}
 	return kept
 }
@@ -67,7 +65,7 @@ func FromFilters(filters map[v4fieldpath.APIVersion]v4fieldpath.Filter) (map[str
 	return out, nil
 }
 
-// FromSets returns filters that leave out sets, by version; see [FromFilters].
+// FromSets returns filters that exclude sets, by version; see [FromFilters].
 func FromSets(sets map[v4fieldpath.APIVersion]*v4fieldpath.Set) (map[string]fieldpath.Filter, error) {
 	return FromFilters(v4fieldpath.NewExcludeFilterSetMap(sets))
 }

@@ -25,12 +25,12 @@ type keepAll struct{}
 
 func (keepAll) Filter(set *v4fieldpath.Set) *v4fieldpath.Set { return set }
 
-// holdsSet is a filter of another meaning that is made like v4's.
+// holdsSet is a filter with another meaning that has the same structure as v4's.
 type holdsSet struct{ set *v4fieldpath.Set }
 
 func (f holdsSet) Filter(set *v4fieldpath.Set) *v4fieldpath.Set { return set.Intersection(f.set) }
 
-// funcFilter can't be compared.
+// funcFilter is a filter that can't be compared.
 type funcFilter struct {
 	f func(*v4fieldpath.Set) *v4fieldpath.Set
 }
@@ -102,7 +102,7 @@ func TestFiltersByVersion(t *testing.T) {
 	require.EqualError(t, err, `filter of "v1": the path element selects nothing, want a field, key, value or index`)
 }
 
-// FuzzFilters has filters of v4, and what they are converted to, filter the same sets.
+// FuzzFilters: a filter of v4 and its conversion keep the same paths of a set.
 func FuzzFilters(f *testing.F) {
 	f.Add(filtered, `{"f:spec":{"f:list":{}},"f:status":{}}`, uint8(0))
 	f.Add(filtered, `{"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{"f:port":{}}}}}`, uint8(0b100))

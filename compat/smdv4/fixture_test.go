@@ -57,7 +57,7 @@ func thing(t *testing.T, name string) v4typed.ParseableType {
 	return thingParser.Type(name)
 }
 
-// same converts to every version but two: one is gone, the other down.
+// same converts to every version except one that no longer exists and one whose conversion fails.
 type same struct{}
 
 func (same) Convert(v *v4typed.TypedValue, version v4fieldpath.APIVersion) (*v4typed.TypedValue, error) {
@@ -76,8 +76,8 @@ type write struct{ manager, value string }
 
 func apply(manager, value string) write { return write{manager, value} }
 
-// both has both engines apply the writes one after the other, and returns the result of each for the last; each
-// continues from its own results.
+// both makes the writes one after another with both engines, and returns each engine's result of the last write. Each
+// engine continues from its own results.
 func both(t *testing.T, name string, managers v4fieldpath.ManagedFields, writes ...write) (theirs, ours answer) {
 	t.Helper()
 	builder := merge.UpdaterBuilder{Converter: same{}, ReturnInputOnNoop: true}

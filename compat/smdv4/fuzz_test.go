@@ -20,9 +20,8 @@ import (
 
 const maxSteps = 16
 
-// FuzzUpdater has v4's Updater and Tenure's do the same random writes to the
-// same object of a random type with two versions, and compares what each makes
-// of every write. After each write both go on from v4's answer.
+// FuzzUpdater makes the same random writes with v4's Updater and with Tenure's, to the same object of a random type
+// with two versions, and compares the results of every write. After each write, both continue from v4's result.
 func FuzzUpdater(f *testing.F) {
 	for _, seed := range oracle.Seeds() {
 		f.Add(seed)
@@ -65,8 +64,8 @@ func run(data []byte) error {
 	return nil
 }
 
-// retype changes the topology of the content of s, but not of s itself: see differenceAtomicRoot. The keys of lists
-// stay, because v4 loses the entries of a list that gets another one (doc/differences.md, 34).
+// retype changes the topology of the content of s, but not of s itself: see differenceAtomicRoot. It keeps the keys of
+// lists, because v4 loses entries if a list gets another key (doc/differences.md, 34).
 func retype(g *oracle.Gen, s spec.Schema) spec.Schema {
 	out := withKeysOf(g.Retype(s), s)
 	out.Extensions = s.Extensions
@@ -99,7 +98,7 @@ func (w *world) compile(story *strings.Builder) (err error) {
 	return err
 }
 
-// next does one random step.
+// next makes one random step.
 func (w *world) next(g *oracle.Gen, story *strings.Builder) error {
 	switch {
 	case g.Chance(10):
@@ -142,8 +141,7 @@ func (w *world) next(g *oracle.Gen, story *strings.Builder) error {
 	return w.write(g, s, story)
 }
 
-// fits reports whether v4 takes v at both versions, since it fails every write
-// once an object does not fit.
+// fits reports whether v4 accepts v at both versions. v4 fails every write to an object that does not fit.
 func (w *world) fits(v any, duplicates bool) bool {
 	for _, version := range versions {
 		var options []v4typed.ValidationOptions
@@ -157,7 +155,7 @@ func (w *world) fits(v any, duplicates bool) bool {
 	return true
 }
 
-// compareVerdicts compares whether a value is valid, at the step's version.
+// compareVerdicts compares whether both engines accept a value, at the step's version.
 func (w *world) compareVerdicts(s step) error {
 	t := typeOf(w.schema, s.version)
 	_, theirs := t.FromUnstructured(s.value)
@@ -199,8 +197,7 @@ func (w *world) write(g *oracle.Gen, s step, story *strings.Builder) error {
 	return w.compareExtracted(s, []string{"a", "b", "c"}[g.Intn(3)])
 }
 
-// extractsOtherwise reports whether set reaches something in v that v4 extracts
-// in another way.
+// extractsOtherwise reports whether set reaches a part of v that v4 extracts differently.
 func extractsOtherwise(t *typed.Type, v any, set *fieldpath.Set) bool {
 	for e, entry := range set.Level() {
 		child, there := t.Get(v, fieldpath.Path{e})
@@ -217,7 +214,7 @@ func extractsOtherwise(t *typed.Type, v any, set *fieldpath.Set) bool {
 		case !isField && t.List != nil:
 			below = t.List.Elem()
 		}
-		whole := false // whether v4 takes the child as it is
+		whole := false // v4 takes the child unchanged
 		size := -1
 		switch c := child.(type) {
 		case map[string]any:

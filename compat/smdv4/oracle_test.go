@@ -20,11 +20,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// The versions of the random type, and the one that comes and goes.
+// The versions of the random type. The second version is sometimes not served.
 var versions = []v4fieldpath.APIVersion{"v1", "v2"}
 
-// v4Schema returns a schema in which each version is a type: v6's schemas are
-// v4's but for the Go types.
+// v4Schema returns a schema in which each version is a type. Schemas of v6 are the same as v4's except for their Go
+// types.
 func v4Schema(specs map[string]spec.Schema) (*v4schema.Schema, error) {
 	out := &v4schema.Schema{}
 	for _, version := range versions {
@@ -81,7 +81,7 @@ func v4Ref(r smdschema.TypeRef) (out v4schema.TypeRef) {
 
 var errGone = errors.New("no such version")
 
-// converter converts by changing the type alone.
+// converter converts by changing only the type.
 type converter struct {
 	schema *v4schema.Schema
 	gone   map[v4fieldpath.APIVersion]bool
@@ -101,15 +101,14 @@ func typeOf(s *v4schema.Schema, version v4fieldpath.APIVersion) v4typed.Parseabl
 	return v4typed.ParseableType{Schema: s, TypeRef: v4schema.TypeRef{NamedType: &name}}
 }
 
-// world is an object of the random type with its managers, which both engines
-// write to.
+// world is an object of the random type with its managers. Both engines write to it.
 type world struct {
 	specs    map[string]spec.Schema
 	schema   *v4schema.Schema
 	gone     map[v4fieldpath.APIVersion]bool
 	ignored  map[v4fieldpath.APIVersion]*v4fieldpath.Set
 	live     any
-	intents  map[string]any // the last one of each manager
+	intents  map[string]any // the last intent of each manager
 	managers v4fieldpath.ManagedFields
 }
 
@@ -125,7 +124,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%s by %q at %s: %s", s.verb, s.manager, s.version, oracle.JSON(s.value))
 }
 
-// answer is what an engine says to a write.
+// answer is the result of a write by one engine.
 type answer struct {
 	object    any
 	managers  v4fieldpath.ManagedFields
@@ -155,7 +154,7 @@ func answerOf(live any, object *v4typed.TypedValue, managers v4fieldpath.Managed
 	return a
 }
 
-// typedValues makes the live object and the one that is written, by v4 itself.
+// typedValues returns the live object and the written object, made by v4 itself.
 func (w *world) typedValues(s step) (live, object *v4typed.TypedValue, err error) {
 	t := typeOf(w.schema, s.version)
 	if live, err = t.FromUnstructured(w.live, v4typed.AllowDuplicates); err != nil {
@@ -169,7 +168,7 @@ func (w *world) typedValues(s step) (live, object *v4typed.TypedValue, err error
 	return live, object, err
 }
 
-// updater is what v4's Updater and Tenure's have in common.
+// updater has the common methods of v4's and Tenure's Updater.
 type updater interface {
 	Update(
 		live, now *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string,
@@ -201,7 +200,7 @@ func (w *world) tenure() *smdv4.Updater {
 	return &smdv4.Updater{Converter: converter{w.schema, w.gone}, IgnoredFields: w.ignored}
 }
 
-// compareAnswers allows what the table of differences says.
+// compareAnswers compares results, and allows the differences in the table.
 func (w *world) compareAnswers(s step, root *typed.Type, upstream, tenure answer) error {
 	if upstream.err != nil && strings.Contains(upstream.err.Error(), "may not have a null element") {
 		return nil // differenceNullItem
@@ -244,7 +243,7 @@ func (w *world) compareAnswers(s step, root *typed.Type, upstream, tenure answer
 	return nil
 }
 
-// without returns what the managers own except a set. Who owns nothing else is left out.
+// without returns managers without the paths of a set. Managers that own nothing else are omitted.
 func without(managers v4fieldpath.ManagedFields, set *v4fieldpath.Set) v4fieldpath.ManagedFields {
 	out := v4fieldpath.ManagedFields{}
 	for name, owned := range managers {
@@ -265,7 +264,7 @@ func isAtomic(t *typed.Type, v any) bool {
 	return false
 }
 
-// compareExtracted compares what is extracted for a manager.
+// compareExtracted compares the extracted intents of a manager.
 func (w *world) compareExtracted(s step, name string) error {
 	entry := w.managers[name]
 	if entry == nil || entry.APIVersion() != s.version {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// ownDifferences are those from v4.7.0 that v6 does not have, or has otherwise.
+// ownDifferences are differences from v4.7.0 that v6 does not have, or that are different in v6.
 var ownDifferences = []difference{
 	{"differencePartialKeys", "an item may lack some of its key fields, as with v6; v4 refuses it", func(t *testing.T) {
 		tree := map[string]any{"items": []any{map[string]any{"name": "a"}}}

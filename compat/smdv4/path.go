@@ -8,8 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Element returns e as v4 has it; the zero Element is one that selects nothing
-// there too.
+// Element returns e in v4's type. The zero Element becomes an element that selects nothing in v4 either.
 func Element(e fieldpath.Element) v4fieldpath.PathElement {
 	var out v4fieldpath.PathElement
 	switch {
@@ -34,7 +33,7 @@ func Element(e fieldpath.Element) v4fieldpath.PathElement {
 	return out
 }
 
-// FromElement returns e as Tenure has it. It fails for an element that selects nothing, which v4 uses for an item
+// FromElement returns e in Tenure's type. It fails for an element that selects nothing, which v4 uses for an item
 // without an element, and for values that are not JSON. If an element selects in several ways, the first is used, as in
 // v4: field, key, value, index.
 func FromElement(e v4fieldpath.PathElement) (fieldpath.Element, error) {
@@ -63,7 +62,7 @@ func FromElement(e v4fieldpath.PathElement) (fieldpath.Element, error) {
 	return fieldpath.Element{}, errorAt("", "the path element selects nothing, want a field, key, value or index")
 }
 
-// Path returns p as v4 has it.
+// Path returns p in v4's type.
 func Path(p fieldpath.Path) v4fieldpath.Path {
 	out := make(v4fieldpath.Path, len(p))
 	for i, e := range p {
@@ -72,7 +71,7 @@ func Path(p fieldpath.Path) v4fieldpath.Path {
 	return out
 }
 
-// FromPath returns p as Tenure has it; see [FromElement].
+// FromPath returns p in Tenure's type; see [FromElement].
 func FromPath(p v4fieldpath.Path) (fieldpath.Path, error) {
 	out := make(fieldpath.Path, len(p))
 	for i, e := range p {
@@ -84,7 +83,7 @@ func FromPath(p v4fieldpath.Path) (fieldpath.Path, error) {
 	return out, nil
 }
 
-// Set returns s as v4 has it, never nil. It costs O(n log n) for n paths.
+// Set returns s in v4's type, never nil. It costs O(n log n) for n paths.
 func Set(s *fieldpath.Set) *v4fieldpath.Set {
 	out := &v4fieldpath.Set{}
 	fill(out, s)
@@ -103,8 +102,7 @@ func fill(out *v4fieldpath.Set, s *fieldpath.Set) {
 	}
 }
 
-// FromSet returns s as Tenure has it; a nil set is empty. It fails as
-// [FromElement] does.
+// FromSet returns s in Tenure's type; a nil set is empty. It returns the same errors as [FromElement].
 func FromSet(s *v4fieldpath.Set) (*fieldpath.Set, error) {
 	if s == nil {
 		return nil, nil

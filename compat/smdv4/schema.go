@@ -15,24 +15,21 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// maxNesting bounds how deep a schema may nest without names in between.
+// maxNesting bounds the nesting of a schema between named types.
 const maxNesting = 1000
 
-// The types of values without a schema: schemas refer to them by
-// these names, and mostly define them too.
+// The names of the types of values without a schema. Schemas refer to these names, and usually define them, too.
 const (
 	deducedName = "__untyped_deduced_"
 	atomicName  = "__untyped_atomic_"
 )
 
-// Type compiles the type that ref means in s, with everything that it refers to.
-// The error joins an [*Error] for every fault: a name that s does not define, a
-// relationship that v4 does not have, a list that is neither atomic
-// nor associative, a default that is not JSON.
+// Type compiles the type that ref refers to in s, with all types that it refers to. The error joins an [*Error] for
+// each fault: a name that s does not define, a relationship that v4 does not have, a list that is neither atomic nor
+// associative, a default that is not JSON.
 //
-// A type without any shape is one that no value fits, as in v4; so is a scalar that v4
-// does not have. A reference that
-// makes a list separable leaves it as it is: v4 can't merge such a list.
+// No value fits a type without shapes, as in v4, and no value fits a scalar that v4 does not know. A reference that
+// makes a list separable does not change the list, because v4 can't merge such a list.
 func Type(s *v4schema.Schema, ref v4schema.TypeRef) (*typed.Type, error) {
 	c := &compiler{schema: s, types: map[use]*typed.Type{}}
 	t := c.refer(ref)
@@ -42,9 +39,8 @@ func Type(s *v4schema.Schema, ref v4schema.TypeRef) (*typed.Type, error) {
 	return t, nil
 }
 
-// Parse reads a schema as v4 writes it in YAML, and compiles all of its types.
-// The result has them by name. A type is shared by all that refer to it. Errors
-// are v4's for text that is no schema, and as in [Type].
+// Parse reads a schema in v4's YAML format, and compiles all of its types. The result has them by name. All references
+// to a type share it. For a text that is not a schema, the error is v4's; otherwise errors are as in [Type].
 func Parse(text string) (map[string]*typed.Type, error) {
 	parser, err := v4typed.NewParser(v4typed.YAMLObject(text))
 	if err != nil {
@@ -61,8 +57,8 @@ func Parse(text string) (map[string]*typed.Type, error) {
 	return out, nil
 }
 
-// use is what a reference means, as a key: a named type or an inline one, and
-// the relationship that overrides its own, if any.
+// use identifies the type that a reference results in, as a map key: a named or an inline type, and the relationship
+// that overrides the type's own, if any.
 type use struct {
 	name         string
 	named        bool
@@ -84,15 +80,15 @@ func useOf(ref v4schema.TypeRef) use {
 	return u
 }
 
-// compiler turns the types of a schema into Tenure's. Every use gets its empty
-// Type before it is compiled, so that types may refer to themselves.
+// compiler compiles the types of a schema to Tenure's types. Every use gets an empty Type before it is compiled, so
+// that types may refer to themselves.
 type compiler struct {
 	schema *v4schema.Schema
 	types  map[use]*typed.Type
 	errs   []error
 
-	at      []string // where the walk is: a type's name, then the steps below it
-	stopped bool     // nesting passed the bound; nothing is visited after that
+	at      []string // the path of the walk: the name of a type, then the steps below it
+	stopped bool     // the nesting exceeded the limit; nothing more is visited
 }
 
 func (c *compiler) fail(format string, args ...any) {
@@ -113,7 +109,7 @@ func where(steps []string) string {
 	return steps[0] + ": " + strings.Join(steps[1:], ".")
 }
 
-// below does f with the walk at the steps below the present place.
+// below calls f with steps added to the path of the walk.
 func (c *compiler) below(f func(), steps ...string) {
 	n := len(c.at)
 	c.at = append(c.at, steps...)
@@ -121,7 +117,7 @@ func (c *compiler) below(f func(), steps ...string) {
 	c.at = c.at[:n]
 }
 
-// refer returns the type that a reference means.
+// refer returns the type that a reference results in.
 func (c *compiler) refer(ref v4schema.TypeRef) *typed.Type {
 	u := useOf(ref)
 	if t, ok := c.types[u]; ok {
@@ -134,7 +130,7 @@ func (c *compiler) refer(ref v4schema.TypeRef) *typed.Type {
 		return t
 	}
 	if u.overridden && atom.Map == nil && atom.List == nil {
-		// v4 resolves it to nothing.
+		// v4 resolves the reference to nothing.
 		return t
 	}
 	compile := func() { *t = c.compile(atom, u) }
@@ -148,7 +144,7 @@ func (c *compiler) refer(ref v4schema.TypeRef) *typed.Type {
 		}
 		return t
 	}
-	// A named type is a place of its own, wherever it was referred to.
+	// A named type starts a new path, wherever it is referred to.
 	outer := c.at
 	c.at = []string{"type " + quoted(u.name)}
 	compile()
@@ -182,7 +178,7 @@ func (c *compiler) compile(atom v4schema.Atom, u use) (t typed.Type) {
 	}
 	if atom.List != nil {
 		relationship := atom.List.ElementRelationship
-		// An override is of the map alone where a type may be both.
+		// If a type may be a map and a list, an override applies only to the map.
 		if u.overridden && atom.Map == nil && u.relationship != v4schema.Separable {
 			relationship = u.relationship
 		}
@@ -209,7 +205,7 @@ func scalar(s v4schema.Scalar) typed.Scalar {
 	case v4schema.Untyped:
 		return typed.Untyped
 	}
-	// A scalar that v4 does not know is a fault of the values only: none but null fits.
+	// A scalar that v4 does not know is a fault of values, not of the schema: no value except null fits.
 	return 0
 }
 
@@ -231,7 +227,7 @@ func (c *compiler) list(l *v4schema.List, relationship v4schema.ElementRelations
 func (c *compiler) mapOf(m *v4schema.Map, relationship v4schema.ElementRelationship) *typed.Map {
 	switch relationship {
 	case "", v4schema.Atomic, v4schema.Separable, v4schema.Associative:
-		// v4 takes everything but atomic for separable.
+		// v4 treats everything except atomic as separable.
 	default:
 		c.below(func() { c.fail("a map must be atomic or separable, got %q", relationship) }, "elementRelationship")
 	}
@@ -259,8 +255,8 @@ func (c *compiler) mapOf(m *v4schema.Map, relationship v4schema.ElementRelations
 	return out.WithAtomic(relationship == v4schema.Atomic)
 }
 
-// plainDefault returns a default with a named Go type, such as a constant's, as a plain JSON value. The definitions of
-// kube-apiserver have such defaults.
+// plainDefault returns a default as a plain JSON value if its Go type is named, such as the type of a constant. The
+// definitions of kube-apiserver have such defaults.
 func plainDefault(v any) any {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.String:
@@ -273,8 +269,8 @@ func plainDefault(v any) any {
 	return v
 }
 
-// isDeduced reports whether a map of such entries, without declared fields, is
-// one whose topology v4 deduces from its values.
+// isDeduced reports whether v4 deduces the topology of a map with such entries, and without declared fields, from its
+// values.
 func isDeduced(ref v4schema.TypeRef) bool {
 	if ref.NamedType != nil {
 		return *ref.NamedType == deducedName
@@ -282,12 +278,12 @@ func isDeduced(ref v4schema.TypeRef) bool {
 	return ref.Inlined.Scalar != nil && *ref.Inlined.Scalar == v4schema.Untyped
 }
 
-// compiled holds what CachedType compiled: by schema, and then by what a reference means.
-// A schema that nobody else holds is garbage, and takes its types with it.
+// compiled has the types that CachedType compiled, by schema and use. If nobody else refers to a schema, it is garbage
+// collected, and its types with it.
 var compiled sync.Map // weak.Pointer[v4schema.Schema] → *sync.Map of use → *typed.Type
 
-// CachedType is [Type], remembered for as long as s is alive. s must not change afterwards.
-// The same schema and reference give the same type, so that it can be compared.
+// CachedType is [Type], cached as long as s is alive. Do not change s afterwards. The same schema and reference result
+// in the same type, so that types can be compared.
 func CachedType(s *v4schema.Schema, ref v4schema.TypeRef) (*typed.Type, error) {
 	if s == nil {
 		return nil, errorAt("", "no schema, want that of the type")
@@ -312,10 +308,10 @@ func CachedType(s *v4schema.Schema, ref v4schema.TypeRef) (*typed.Type, error) {
 	return stored.(*typed.Type), nil
 }
 
-// Error says what can't be converted, and where it is.
+// Error describes what can't be converted, and where it is.
 type Error struct {
-	// Where is a path in a value or set, such as .spec.ports[0], or a place in a
-	// schema, such as type "pod": map.fields.spec.type; empty for the whole.
+	// Where is a path in a value or set, such as .spec.ports[0], or a place in a schema, such as type "pod":
+	// map.fields.spec.type; empty for the whole value or schema.
 	Where string
 	// Reason says what was found and what was expected.
 	Reason string
@@ -333,8 +329,7 @@ func errorAt(where, format string, args ...any) *Error {
 	return &Error{Where: where, Reason: fmt.Sprintf(format, args...)}
 }
 
-// below returns err, when it is an [*Error], with its place below where: the text
-// directly before the place.
+// below returns err with where, the text directly before its place, added to its place if err is an [*Error].
 func below(where string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {

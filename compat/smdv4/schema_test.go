@@ -104,7 +104,7 @@ func TestTypeErrors(t *testing.T) {
 	require.ErrorContains(t, err, "nested too deep")
 }
 
-// TestUnknownScalars: a scalar that v4 does not know stops what uses it, not the whole
+// TestUnknownScalars: a scalar that v4 does not know is a fault only of the values that use it, not of the whole
 // schema.
 func TestUnknownScalars(t *testing.T) {
 	const schema = `types: [{name: a, scalar: text}, {name: b, map: {fields: [{name: f, type: {namedType: a}}, {name: s, type: {scalar: string}}]}}]`
@@ -121,7 +121,7 @@ func TestUnknownScalars(t *testing.T) {
 	}
 }
 
-// TestNamedDefaults compiles defaults whose Go types are named, as constants' are.
+// TestNamedDefaults compiles defaults with named Go types, such as the types of constants.
 func TestNamedDefaults(t *testing.T) {
 	type word string
 	type flag bool
@@ -141,7 +141,7 @@ func TestNamedDefaults(t *testing.T) {
 	require.Equal(t, int64(3), got.Map.Field("number").Default)
 }
 
-// v4's own schema of schemas is compiled as v4 validates with it.
+// TestSchemaOfSchemas compiles v4's own schema of schemas, with which v4 validates schemas.
 func TestSchemaOfSchemas(t *testing.T) {
 	types, err := smdv4.Parse(v4schema.SchemaSchemaYAML)
 	require.NoError(t, err)
@@ -197,8 +197,7 @@ func TestCachedType(t *testing.T) {
 	runtime.KeepAlive(other)
 }
 
-// TestCacheKeepsNoSchema: a schema that nobody holds is collected, although its types
-// were cached.
+// TestCacheKeepsNoSchema: a schema without other references is garbage collected, although its types were cached.
 func TestCacheKeepsNoSchema(t *testing.T) {
 	gone := make(chan struct{})
 	func() {

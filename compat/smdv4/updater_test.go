@@ -90,7 +90,7 @@ func TestNoop(t *testing.T) {
 	require.Equal(t, managers["b"], after["b"], "an entry that did not change is the same")
 }
 
-// Entries that can't be converted to are kept, and the host is told.
+// TestWarn: entries to whose version the object can't be converted are kept, and Warn is called.
 func TestWarn(t *testing.T) {
 	var told []string
 	u := &smdv4.Updater{Converter: same{}, Warn: func(manager string, version v4fieldpath.APIVersion, err error) {
@@ -113,7 +113,7 @@ func TestWarn(t *testing.T) {
 	require.Contains(t, tree, "num", "and nothing is removed")
 }
 
-// flaky converts until it has done so n times.
+// flaky converts n times and then fails.
 type flaky struct{ n *int }
 
 func (f flaky) Convert(v *v4typed.TypedValue, _ v4fieldpath.APIVersion) (*v4typed.TypedValue, error) {
@@ -125,7 +125,8 @@ func (f flaky) Convert(v *v4typed.TypedValue, _ v4fieldpath.APIVersion) (*v4type
 
 func (f flaky) IsMissingVersionError(error) bool { return false }
 
-// Wherever a conversion fails, the write succeeds: either dropped fields are removed, or nothing is.
+// TestConversionsThatFail: whichever conversion fails, the write succeeds: either dropped fields are removed, or
+// nothing is.
 func TestConversionsThatFail(t *testing.T) {
 	removed := 0
 	for n := range 20 {

@@ -13,17 +13,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Tree returns the value of v as the plain tree that package typed works on.
-// Maps as YAML has them and Go structs are converted, the rest is shared. It
-// fails for map keys that are not strings, for values that are not JSON, and
-// beyond limits.MaxDepth.
+// Tree returns the value of v as a plain tree for package typed. Maps as decoded from YAML, and Go structs, are
+// converted; everything else is shared. Tree fails for map keys that are not strings, for values that are not JSON, and
+// for values that are nested deeper than limits.MaxDepth.
 func Tree(v *v4typed.TypedValue) (any, error) {
 	return plainValue(v.AsValue())
 }
 
-// FromTree returns tree as a v4 value of type t, once Tenure found that it fits
-// the type. The result shares memory with tree. The error is a typed.Errors when
-// tree does not fit, and an [*Error] when the type has no meaning.
+// FromTree returns tree as a v4 value of type t if Tenure finds that it fits the type. The result shares memory with
+// tree. The error is a typed.Errors if tree does not fit, and an [*Error] if the type can't be compiled.
 func FromTree(tree any, t v4typed.ParseableType, rules typed.Rules) (*v4typed.TypedValue, error) {
 	ours, err := Type(t.Schema, t.TypeRef)
 	if err != nil {
@@ -35,14 +33,14 @@ func FromTree(tree any, t v4typed.ParseableType, rules typed.Rules) (*v4typed.Ty
 	return typedOf(tree, t), nil
 }
 
-// typedOf wraps a tree that is known to be valid; v4's own validation would
-// refuse items that lack a key field, and would walk the whole of it.
+// typedOf wraps a tree that is known to be valid. v4's own validation would reject items that lack a key field, and
+// would walk the whole tree.
 func typedOf(tree any, t v4typed.ParseableType) *v4typed.TypedValue {
 	//lint:ignore SA1019 what is deprecated is to leave out the validation, which was done
 	return v4typed.AsTypedUnvalidated(value.NewValueInterface(tree), t.Schema, t.TypeRef)
 }
 
-// plainValue returns a v4 value as a plain tree; no value at all is null.
+// plainValue returns a v4 value as a plain tree; nil becomes null.
 func plainValue(v value.Value) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -52,15 +50,14 @@ func plainValue(v value.Value) (any, error) {
 	return out, err
 }
 
-// plainer turns what a v4 value may hold into plain JSON. It copies a container
-// only when something in it has to change.
+// plainer converts the content of a v4 value to plain JSON. It copies a container only if something in it changes.
 type plainer struct{ path fieldpath.Path }
 
 func (p *plainer) fail(format string, args ...any) error {
 	return errorAt(p.path.String(), format, args...)
 }
 
-// plain returns v as plain JSON, and whether that is another value than v.
+// plain returns v as plain JSON, and whether the result differs from v.
 func (p *plainer) plain(v any) (out any, changed bool, err error) {
 	if len(p.path) > limits.MaxDepth {
 		return nil, false, errorAt(p.path[:8].String()+"…", "nested deeper than %d", limits.MaxDepth)

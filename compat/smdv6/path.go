@@ -10,8 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Element returns e as v6 has it; the zero Element is one that selects nothing
-// there too.
+// Element returns e in v6's type. The zero Element becomes an element that selects nothing in v6 either.
 func Element(e fieldpath.Element) v6fieldpath.PathElement {
 	var out v6fieldpath.PathElement
 	switch {
@@ -36,7 +35,7 @@ func Element(e fieldpath.Element) v6fieldpath.PathElement {
 	return out
 }
 
-// FromElement returns e as Tenure has it. It fails for an element that selects nothing, which v6 uses for an item
+// FromElement returns e in Tenure's type. It fails for an element that selects nothing, which v6 uses for an item
 // without an element, and for values that are not JSON. If an element selects in several ways, the first is used, as in
 // v6: field, key, value, index.
 func FromElement(e v6fieldpath.PathElement) (fieldpath.Element, error) {
@@ -65,7 +64,7 @@ func FromElement(e v6fieldpath.PathElement) (fieldpath.Element, error) {
 	return fieldpath.Element{}, errorAt("", "the path element selects nothing, want a field, key, value or index")
 }
 
-// Path returns p as v6 has it.
+// Path returns p in v6's type.
 func Path(p fieldpath.Path) v6fieldpath.Path {
 	out := make(v6fieldpath.Path, len(p))
 	for i, e := range p {
@@ -74,7 +73,7 @@ func Path(p fieldpath.Path) v6fieldpath.Path {
 	return out
 }
 
-// FromPath returns p as Tenure has it; see [FromElement].
+// FromPath returns p in Tenure's type; see [FromElement].
 func FromPath(p v6fieldpath.Path) (fieldpath.Path, error) {
 	out := make(fieldpath.Path, len(p))
 	for i, e := range p {
@@ -86,7 +85,7 @@ func FromPath(p v6fieldpath.Path) (fieldpath.Path, error) {
 	return out, nil
 }
 
-// Set returns s as v6 has it, never nil. It costs O(n log n) for n paths.
+// Set returns s in v6's type, never nil. It costs O(n log n) for n paths.
 func Set(s *fieldpath.Set) *v6fieldpath.Set {
 	out := &v6fieldpath.Set{}
 	fill(out, s)
@@ -105,8 +104,7 @@ func fill(out *v6fieldpath.Set, s *fieldpath.Set) {
 	}
 }
 
-// FromSet returns s as Tenure has it; a nil set is empty. It fails as
-// [FromElement] does.
+// FromSet returns s in Tenure's type; a nil set is empty. It returns the same errors as [FromElement].
 func FromSet(s *v6fieldpath.Set) (*fieldpath.Set, error) {
 	if s == nil {
 		return nil, nil

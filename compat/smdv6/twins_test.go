@@ -10,13 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	// What the tests import, so that they run again when it changes.
+	// Imports of the tests, so that Go reruns the tests when these packages change.
 	_ "github.com/tenure-ssa/tenure/compat/smdv6"
 	_ "github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// TestTwins runs the tests of package smdv4 for this package, with what testdata has in the place of smdv4's own. An
-// overlay puts them here, in the place of this file. SEEDS and PROFILE of the environment are for the fuzzers.
+// TestTwins runs the tests of package smdv4 for this package, with the files in testdata replacing smdv4's own. An
+// overlay puts them into this folder in place of this file. The environment variables SEEDS and PROFILE are for the
+// fuzzers.
 func TestTwins(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)

@@ -17,32 +17,29 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Updater is v6's merge.Updater, implemented with Tenure: it has the same methods
-// on the same types, and the same results except as listed in doc/differences.md.
-// It needs a Converter; the rest is optional. It is safe for concurrent use when
-// its fields are.
+// Updater is v6's merge.Updater, implemented with Tenure: it has the same methods with the same types, and the same
+// results except as listed in doc/differences.md. Converter is required; all other fields are optional. It is safe for
+// concurrent use if its fields are.
 type Updater struct {
-	// Converter converts objects between versions. It is not called for an object
-	// that is at the requested version already.
+	// Converter converts objects between versions. It is not called for an object that already has the requested
+	// version.
 	Converter merge.Converter
-	// IgnoreFilter defines, for each version, the fields that writes at it never own.
+	// IgnoreFilter defines, for each version, the fields that writes at that version never own.
 	IgnoreFilter map[v6fieldpath.APIVersion]v6fieldpath.Filter
-	// IgnoredFields holds, for each version, fields that writes at it never own,
-	// with all that is below them. It must not be set together with IgnoreFilter.
+	// IgnoredFields has, for each version, the fields that writes at that version never own, with everything below
+	// them. Do not set it together with IgnoreFilter.
 	IgnoredFields map[v6fieldpath.APIVersion]*v6fieldpath.Set
-	// ReturnInputOnNoop makes Apply return the object, not nil, also when it equals
-	// live.
+	// ReturnInputOnNoop makes Apply return the object, not nil, even if it equals live.
 	ReturnInputOnNoop bool
-	// Warn, if it is set, is called for entries that were kept as they are because
-	// the Converter could not convert to their version; v6 drops such an entry, or
-	// fails the write.
+	// Warn, if it is not nil, is called for entries that are kept because the Converter could not convert to their
+	// version; v6 drops such an entry, or fails the write.
 	Warn func(manager string, version v6fieldpath.APIVersion, err error)
 }
 
-// Update returns updated, which a create, update or patch is about to store in the
-// place of live, and the resulting managers: manager owns what it owned before and
-// what it added or changed, and others lose what was changed or removed (spec rule
-// 5). Both objects are at version; live is null before the
+// Update returns updated, the object with which a create, update or patch is about to replace live, and the resulting
+// managers: manager owns what it owned before and what it added or changed, and others lose what was changed or removed
+// (spec rule 5). Both objects are at version; live is null before the object is created. Neither the objects nor
+// managers are changed.
 // object is created. Neither the objects nor managers are changed.
 func (u *Updater) Update(live, updated *v6typed.TypedValue, version v6fieldpath.APIVersion,
 	managers v6fieldpath.ManagedFields, manager string) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
@@ -57,13 +54,12 @@ func (u *Updater) Update(live, updated *v6typed.TypedValue, version v6fieldpath.
 	return updated, managersOf(entries, before, managers), nil
 }
 
-// Apply merges config, the intent of manager, into live, and returns the object
-// and the managers that result. The object is nil if it equals live, unless
-// ReturnInputOnNoop is set. Both objects are at version; live is null before the
-// object is created. Neither the objects nor managers are changed.
+// Apply merges config, the intent of manager, into live, and returns the resulting object and managers. The object is
+// nil if it equals live, unless ReturnInputOnNoop is set. Both objects are at version; live is null before the object
+// is created. Neither the objects nor managers are changed.
 //
-// If force is false, and others own fields that the intent would change, the error
-// is v6's merge.Conflicts, sorted by manager and path.
+// If force is false, and others own fields that the intent would change, the error is v6's merge.Conflicts, sorted by
+// manager and path.
 func (u *Updater) Apply(live, config *v6typed.TypedValue, version v6fieldpath.APIVersion,
 	managers v6fieldpath.ManagedFields, manager string, force bool,
 ) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
@@ -89,9 +85,8 @@ func (u *Updater) Apply(live, config *v6typed.TypedValue, version v6fieldpath.AP
 	return merged, managersOf(entries, before, managers), nil
 }
 
-// ExtractApply applies config together with what manager owns already, by force:
-// what manager applied before stays applied, also if config does not have it. It
-// fails when the manager's entry is of another version.
+// ExtractApply applies config together with the fields that manager already owns, with force: fields that manager
+// applied before remain applied even if config does not have them. It fails if the manager's entry has another version.
 func (u *Updater) ExtractApply(live, config *v6typed.TypedValue, version v6fieldpath.APIVersion,
 	managers v6fieldpath.ManagedFields, manager string) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
 	if last := managers[manager]; last != nil {
@@ -109,9 +104,8 @@ func (u *Updater) ExtractApply(live, config *v6typed.TypedValue, version v6field
 	return u.Apply(live, config, version, managers, manager, true)
 }
 
-// ExtractItems returns the part of v whose paths are in items, the leaves of a
-// manager's set. If withKeys is true, the items of keyed lists keep their key
-// fields, else only the key fields that are in items (spec rule 7).
+// ExtractItems returns the part of v whose paths are in items, the leaves of a manager's set. If withKeys is true,
+// items of keyed lists keep their key fields; otherwise only the key fields that are in items (spec rule 7).
 func (u *Updater) ExtractItems(
 	v *v6typed.TypedValue, items *v6fieldpath.Set, withKeys bool,
 ) (*v6typed.TypedValue, error) {
@@ -122,7 +116,7 @@ func (u *Updater) ExtractItems(
 	return updater.Extract(host{u}, v, set, withKeys)
 }
 
-// start reads the input of a write. It also returns the entries as the caller passed them.
+// start reads the arguments of a write. It also returns the entries as the caller passed them.
 func (u *Updater) start(live, other *v6typed.TypedValue, version v6fieldpath.APIVersion,
 	managers v6fieldpath.ManagedFields, manager string) (
 	w *updater.Write[*v6typed.TypedValue], before []updater.Entry, err error) {
@@ -146,7 +140,7 @@ func (u *Updater) start(live, other *v6typed.TypedValue, version v6fieldpath.API
 	return w, before, err
 }
 
-// managersOf returns the entries that own something, in v6's types. For entries that are as before, it returns those of
+// managersOf returns the entries that own something, in v6's types. For unchanged entries, it returns the values in
 // managers.
 func managersOf(entries, before []updater.Entry, managers v6fieldpath.ManagedFields) v6fieldpath.ManagedFields {
 	out := make(v6fieldpath.ManagedFields, len(entries))
@@ -165,7 +159,7 @@ func managersOf(entries, before []updater.Entry, managers v6fieldpath.ManagedFie
 	return out
 }
 
-// host gives the steps of a write what they need from v6.
+// host implements [updater.Host] for v6.
 type host struct{ u *Updater }
 
 func (host) Read(v *v6typed.TypedValue) (any, *typed.Type, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The autoscaler keeps the replicas. What people change by hand is taken back.
+// The autoscaler keeps the replicas. Manual changes of people are reverted.
 func Example() {
 	p, err := policy.Parse([]byte(`
 apiVersion: tenure-ssa.github.io/v1alpha1
@@ -36,7 +36,7 @@ rules:
 	for i, verdict := range p.Decide(object, found) {
 		fmt.Printf("%s: %s, %s\n", found[i], verdict.Decision, verdict)
 	}
-	// plans.Resolve takes decisions one by one, and the applier takes p.Resolve itself.
+	// plans.Resolve takes decisions one by one; the applier takes p.Resolve.
 	fmt.Println(p.Resolve(object, found))
 	// Output:
 	// .spec.replicas of "autoscaler": give-up, rule 1 (line 5): the autoscaler sets the replicas

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// matches reports whether all of the rule matches a conflict. Any of the readings of its path will do.
+// matches reports whether all parts of the rule match a conflict. paths are the readings of its path; one must match.
 func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, paths []string) bool {
 	group := obj.GroupVersionKind().GroupKind()
 	isField := func(pattern string) bool {
@@ -33,25 +33,25 @@ func selects(selector *metav1.LabelSelector, set labels.Set) bool {
 	return err == nil && s.Matches(set)
 }
 
-// anyOf reports whether one of the patterns matches a whole text, or there are none.
+// anyOf reports whether one of the patterns matches the whole text. Without patterns, it is true.
 func anyOf(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
 		return names.match(pattern, text, func() string { return toExpression.Replace(regexp.QuoteMeta(pattern)) + "$" })
 	})
 }
 
-// patterns are compiled once: a report matches each with every field of every object.
+// patterns compiles each pattern only once, because a report matches it with every field of every object.
 type patterns struct {
 	mu       sync.RWMutex
-	compiled map[string]*regexp.Regexp // nil for what is no pattern
+	compiled map[string]*regexp.Regexp // nil for an invalid pattern
 }
 
-// maxPatterns bounds the cache for programs that keep making new patterns.
+// maxPatterns bounds the cache, for programs that make new patterns again and again.
 const maxPatterns = 1 << 12
 
 var names, paths patterns
 
-// match reports whether text begins as the expression of a pattern says.
+// match reports whether the beginning of text matches a pattern. expression returns the regular expression for it.
 func (p *patterns) match(pattern, text string, expression func() string) bool {
 	p.mu.RLock()
 	compiled, isKnown := p.compiled[pattern]
@@ -68,12 +68,12 @@ func (p *patterns) match(pattern, text string, expression func() string) bool {
 	return compiled != nil && compiled.MatchString(text)
 }
 
-// mark begins each element in the text of a path that patterns are matched with. A dot or a bracket does not tell where
-// one begins: names and values may have them.
+// mark is put before each element in the text of a path that is matched with patterns. A dot or bracket alone does not
+// show where an element begins, because names and values may contain them.
 const mark = "\x00"
 
-// marked returns the text of a path with marks. Fields are written with a dot and without quotes, and everything is
-// escaped as by [fieldpath.Path.String].
+// marked returns the text of a path with marks. Fields are written with a dot and without quotes. Names and values are
+// escaped as in [fieldpath.Path.String].
 func marked(path fieldpath.Path) (text string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {
@@ -85,14 +85,14 @@ func marked(path fieldpath.Path) (text string) {
 	return text
 }
 
-// escaped returns what is between the quotes of a name that fieldpath quotes.
+// escaped returns the text between the quotes if fieldpath quotes the name.
 func escaped(name string) string {
 	text := strconv.Quote(name)
 	return strings.ReplaceAll(text[1:len(text)-1], "*", `\*`)
 }
 
-// Exactly returns a pattern for [Rule.Fields] that matches a path, and what is in it, and nothing else. The text of the
-// path is a pattern too, but a dot in it may also be in a name.
+// Exactly returns a pattern for [Rule.Fields] that matches only a path and the paths below it. The text of the path is
+// a pattern, too, but a dot in it may also match a dot in a name.
 func Exactly(path fieldpath.Path) (pattern string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {
@@ -106,7 +106,7 @@ func Exactly(path fieldpath.Path) (pattern string) {
 
 const (
 	inQuotes = `"((?:[^"\\]|\\.)*)"`
-	ended    = "\x01" // in an expression: an element ends here
+	ended    = "\x01" // in an expression: the end of an element
 	anyText  = "[^" + mark + "]*"
 )
 
@@ -115,19 +115,20 @@ var (
 	parts = regexp.MustCompile(`(?s)\[` + inQuotes + `\]|[=\[,]` + inQuotes + `|\\[*\\]|.`)
 	inner = regexp.MustCompile(`(?s)\\.|\*|[^\\*]+`)
 	atEnd = strings.NewReplacer(ended+mark+"?", mark, ended, "")
-	// Whatever begins like a path may be one: names may be empty, and may have dots and brackets.
+	// Everything that begins like a path may be a path: names may be empty, and may contain dots and brackets.
 	isPath = regexp.MustCompile(`(?s)^[.\[].`)
-	// Where Kubernetes has names with dots.
+	// The maps in which Kubernetes has names with dots.
 	withDots = regexp.MustCompile(`^(\.metadata\.(?:annotations|labels)|\.(?:data|stringData|binaryData))\.([^\["]+)$`)
 )
 
-// isAt reports whether a pattern matches a path, or one above it (spec rule 15.4). A * stays in one element. Outside of
-// quotes, each dot and bracket of the pattern may begin an element or be in a name, and quotes may be left out.
+// isAt reports whether a pattern matches a path, or a path above it (spec rule 15.4). A * matches within one element.
+// Outside of quotes, a dot or bracket of the pattern may begin an element or be a part of a name, and quotes may be
+// omitted.
 func isAt(pattern, path string) bool {
 	return isPath.MatchString(pattern) && paths.match(pattern, path, func() string { return pathExpression(pattern) })
 }
 
-// pathExpression returns the expression for a pattern, which ends where an element does.
+// pathExpression returns the regular expression for a pattern. It matches only up to the end of an element.
 func pathExpression(pattern string) string {
 	expression := parts.ReplaceAllStringFunc(pattern, func(part string) string {
 		quoted := parts.FindStringSubmatch(part)
@@ -154,7 +155,7 @@ func pathExpression(pattern string) string {
 	return atEnd.Replace(expression) + "(" + mark + "|$)"
 }
 
-// expressionOf returns the expression for what a pattern has in quotes.
+// expressionOf returns the regular expression for the quoted part of a pattern.
 func expressionOf(quoted string) string {
 	return inner.ReplaceAllStringFunc(quoted, func(part string) string {
 		if part == "*" {
@@ -164,11 +165,11 @@ func expressionOf(quoted string) string {
 	})
 }
 
-// readings returns the marked texts of the field of an example, which may be written as a server does; none for what is
-// no path.
+// readings returns the marked texts of the field of an example, which may be written as a server writes it; none if
+// text is not a path.
 func readings(text string) (paths []string) {
 	names := withDots.FindStringSubmatch(text)
-	isText := names != nil && strings.HasPrefix(text, ".metadata") // nothing is in an annotation or a label
+	isText := names != nil && strings.HasPrefix(text, ".metadata") // annotations and labels have no fields
 	if path, err := fieldpath.ParsePath(text); err == nil && len(path) > 0 && !isText {
 		paths = append(paths, marked(path))
 	}
@@ -178,13 +179,12 @@ func readings(text string) (paths []string) {
 	return paths
 }
 
-// What a pattern of a name has, and the expression for it. A backslash before a * or a backslash makes it one of the
-// name.
+// The parts of a pattern of a name, and the regular expression for each. A backslash escapes a * or a backslash.
 var (
 	toExpression = strings.NewReplacer(`\\\\`, `\\`, `\\\*`, `\*`, `\*`, `.*`)
 	toPattern    = strings.NewReplacer(`\`, `\\`, `*`, `\*`)
 )
 
-// Quote returns a pattern that matches a name and nothing else, such as the name of a manager: a * in it means itself.
-// For fields there is [Exactly].
+// Quote returns a pattern that matches only one name, such as the name of a manager: a * in the name matches only
+// itself. For fields, use [Exactly].
 func Quote(name string) string { return toPattern.Replace(name) }

@@ -24,8 +24,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// Parse reads a policy in YAML or JSON, strictly: unknown and repeated fields are errors, and so is what
-// [Policy.Validate] finds. Each error names the line and the path.
+// Parse reads a policy in YAML or JSON, strictly: unknown and repeated fields are errors, and so are the violations
+// that [Policy.Validate] finds. Each error names the line and the path.
 func Parse(data []byte) (*Policy, error) {
 	var doc goyaml.Node
 	docs := goyaml.NewDecoder(bytes.NewReader(data))
@@ -65,7 +65,7 @@ func Parse(data []byte) (*Policy, error) {
 	return p, errors.Join(found...)
 }
 
-// decode decodes the items of lists one by one: encoding/json names no item in its errors.
+// decode decodes the items of lists one by one, because errors of encoding/json name no item.
 func (p *Policy) decode(text []byte) (all field.ErrorList) {
 	var lists struct {
 		*Policy
@@ -93,7 +93,7 @@ var kinds = map[reflect.Kind]string{reflect.Slice: "a list", reflect.String: "a 
 
 var named = regexp.MustCompile(`^(.*) "([^"]*)"$`)
 
-// decode decodes a value strictly. Its errors have the paths of what is unknown or of another type.
+// decode decodes a value strictly. Its errors have the paths of unknown fields and of values of the wrong type.
 func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	pathOf := func(name string) *field.Path {
 		if name == "" {
@@ -106,7 +106,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	if errors.As(err, &wrong) {
 		all = append(all, field.TypeInvalid(pathOf(wrong.Field), field.OmitValueType{},
 			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"),
-				strings.Fields(wrong.Value)[0]))) // behind it is a number that was read
+				strings.Fields(wrong.Value)[0]))) // followed by the number that was read
 	} else if err != nil {
 		all = append(all, field.Invalid(path, field.OmitValueType{}, "expected another value"))
 	}
@@ -117,7 +117,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	return all
 }
 
-// lineOf returns the line of a path, or of what holds it: rules[1].fields[0].
+// lineOf returns the line of a path, such as rules[1].fields[0], or of the innermost existing node around it.
 func lineOf(node *goyaml.Node, path string) int {
 	line := node.Line
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
@@ -141,7 +141,7 @@ func lineOf(node *goyaml.Node, path string) int {
 	return line
 }
 
-// Validate returns what is wrong with a policy, each with its path.
+// Validate returns the violations of a policy, each with its path.
 func (p *Policy) Validate() (all field.ErrorList) {
 	if p.APIVersion != APIVersion {
 		all = append(all, field.NotSupported(field.NewPath("apiVersion"), p.APIVersion, []string{APIVersion}))

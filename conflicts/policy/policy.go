@@ -1,5 +1,5 @@
-// Package policy decides the conflicts of applies once, for every tool: a file says which fields a manager takes,
-// leaves or shares, and from whom.
+// Package policy decides the conflicts of applies, in one place for all tools: a file says which fields a manager
+// forces, gives up or shares, and from which owners.
 //
 //	apiVersion: tenure-ssa.github.io/v1alpha1
 //	kind: ConflictPolicy
@@ -14,11 +14,11 @@
 //
 // The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
 //
-// A file is for one applier, or for all that use it: it does not name them. The managers of a rule are the owners in
-// the way; the managers of a permission are those that may own its fields.
+// A file is for one applier, or for all appliers that use it; it does not name them. The managers of a rule are the
+// owners of the fields in conflict. The managers of a permission are the managers that may own its fields.
 //
-// [Parse] reads a file. [Policy.Resolve] is what fieldmanager/applier and controllerruntime take as their
-// Options.Resolve, and it decides for plans.Resolve. Rules can be written in Go as well:
+// [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve,
+// and it can make the decisions for plans.Resolve. Rules can be written in Go as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy
@@ -33,7 +33,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// What a file says of itself.
+// The apiVersion and kind of a file.
 const (
 	APIVersion = "tenure-ssa.github.io/v1alpha1"
 	Kind       = "ConflictPolicy"
@@ -52,7 +52,7 @@ type Policy struct {
 	// Examples are conflicts with the decision that is expected of them. "tenure policy test" checks them.
 	Examples []Example `json:"examples,omitempty"`
 
-	lines []int // of the rules, if they were read
+	lines []int // line numbers of the rules, if they were read from a file
 }
 
 // Rule decides the conflicts that match all of it. What is empty matches everything. In texts, a * matches any
@@ -100,7 +100,7 @@ type Permission struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// rule returns a rule that matches what the permission does.
+// rule returns a rule that matches the same as the permission.
 func (p Permission) rule() Rule {
 	return Rule{
 		Managers: p.Managers, Operation: p.Operation, Subresource: p.Subresource, Kinds: p.Kinds, Namespaces: p.Namespaces,
@@ -129,10 +129,10 @@ type Owner struct {
 	Subresource string                            `json:"subresource,omitempty"`
 }
 
-// Verdict is what a policy says of a conflict.
+// Verdict is the decision of a policy about a conflict.
 type Verdict struct {
 	Decision conflicts.Decision
-	// Rule is the number of the rule in Policy.Rules; -1 if none matches.
+	// Rule is the index of the rule in Policy.Rules; -1 if no rule matches.
 	Rule   int
 	Reason string
 	line   int
@@ -153,9 +153,9 @@ func (v Verdict) String() string {
 	return text
 }
 
-// Decide returns a verdict on each conflict of an apply to obj, as it is on the server. A field of several owners, and
-// what is in it, gets the verdict of them all that changes least: one rule takes nothing that another one leaves. A nil
-// obj has no kind, name and labels.
+// Decide returns a verdict on each conflict of an apply. obj is the stored object; a nil obj has no kind, name and
+// labels. If a field has several owners, the field and everything in it get the verdict that changes least, so that no
+// rule takes a field that another rule leaves to its owner.
 func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
 	if obj == nil {
 		obj = &metav1.PartialObjectMetadata{}
@@ -179,7 +179,7 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 	return out
 }
 
-// fromLeast are the decisions by how much they change.
+// fromLeast has the decisions, sorted by how much they change.
 var fromLeast = []conflicts.Decision{conflicts.Refuse, conflicts.GiveUp, conflicts.Share, conflicts.Force}
 
 // changesLess reports whether v leaves more to the owners of a field than o.
@@ -187,7 +187,7 @@ func (v Verdict) changesLess(o Verdict) bool {
 	return slices.Index(fromLeast, v.Decision) < slices.Index(fromLeast, o.Decision)
 }
 
-// Resolve is Decide for the Options.Resolve of appliers.
+// Resolve returns the decisions of Decide, for the Options.Resolve of appliers.
 func (p *Policy) Resolve(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision {
 	out := make([]conflicts.Decision, len(all))
 	for i, v := range p.Decide(obj, all) {
@@ -207,7 +207,8 @@ func (p *Policy) decide(obj *metav1.PartialObjectMetadata, owner Owner, paths []
 	return p.Verdict(-1)
 }
 
-// Verdict returns the verdict of a rule, by its number in Rules; where there is no such rule, conflicts are refused.
+// Verdict returns the verdict of the rule with the given index in Rules. If there is no such rule, the verdict is
+// refuse.
 func (p *Policy) Verdict(rule int) Verdict {
 	if rule < 0 || rule >= len(p.Rules) {
 		return Verdict{Decision: conflicts.Refuse, Rule: -1}
@@ -224,8 +225,8 @@ func (p *Policy) Test(e Example) Verdict {
 	return p.decide(&e.Object, e.Owner, readings(e.Field))
 }
 
-// Permits reports whether an owner may own a field of obj: one of the permissions lets it, or the first rule that
-// matches gives the field up or shares it. A nil obj has no kind, name and labels.
+// Permits reports whether an owner may own a field of obj: a permission allows it, or the first rule that matches gives
+// up or shares the field. A nil obj has no kind, name and labels.
 func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field fieldpath.Path) bool {
 	if obj == nil {
 		obj = &metav1.PartialObjectMetadata{}
@@ -239,7 +240,7 @@ func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field f
 	})
 }
 
-// Names reports whether a permission or a rule names a manager: one that says for whom it is, and is for it.
+// Names reports whether a permission or a rule has a pattern of managers that matches a manager.
 func (p *Policy) Names(manager string) bool {
 	isNamed := func(managers []string) bool { return len(managers) > 0 && anyOf(managers, manager) }
 	names := func(permission Permission) bool { return isNamed(permission.Managers) }

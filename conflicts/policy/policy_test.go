@@ -35,9 +35,9 @@ func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
 	return conflicts.Conflict{Path: path, Owner: managedfields.Key{Manager: manager, Operation: "Update"}}
 }
 
-// TestOddNames requires that a rule with the quoted name of a manager and the text of a path is valid, matches both,
-// and matches no other manager, whatever is in the names. With [policy.Exactly] it matches no other path
-// (spec rule 15.4).
+// TestOddNames requires that a rule with the quoted name of a manager and the text of a path is valid and matches both,
+// and that it matches no other manager, whatever characters the names have. With [policy.Exactly] it matches no other
+// path (spec rule 15.4).
 func TestOddNames(t *testing.T) {
 	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ", "\n"}
 	for _, manager := range names {
@@ -88,7 +88,7 @@ func requireMatches(t *testing.T, pattern string, path fieldpath.Path, want bool
 	require.Equal(t, want, test.Decision == conflicts.Force, "an example of %q by a rule for %q", path, pattern)
 }
 
-// TestRules asks one rule about one conflict.
+// TestRules evaluates one rule for one conflict.
 func TestRules(t *testing.T) {
 	scale, main := "scale", ""
 	for _, row := range []struct {
@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestFields matches paths. In the end each is the text of an example, too: there it gives the same.
+// TestFields matches paths. Finally, each path is used as the field of an example, with the same result.
 func TestFields(t *testing.T) {
 	annotation := append(fieldpath.NewPath("metadata", "annotations"), fieldpath.FieldElement("example.com/a.b"))
 	finalizer := append(fieldpath.NewPath("metadata", "finalizers"), fieldpath.ValueElement("example.com/x[1].y"))
@@ -152,9 +152,9 @@ func TestFields(t *testing.T) {
 		{".spec.template.spec.containers[name=app].image", image, true},
 		{".spec.template.spec.containers[name=a*]", image, true},
 		{".spec.template.spec.containers[name=b*]", image, false},
-		{".spec.template.spec.containers.*.image", image, false}, // a list has no names
+		{".spec.template.spec.containers.*.image", image, false}, // lists have no names
 		{".spec.*.spec.containers[*].image", image, true},
-		{".spec.*.containers[*].image", image, false}, // one name only
+		{".spec.*.containers[*].image", image, false}, // matches only one name
 		{"*", image, false},
 		{".*", image, true},
 		{`.spec.ports[port=80,protocol="TCP"]`, port, true},
@@ -194,7 +194,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestSeveralOwners: of a field, and of what is in it, the verdict that changes least is the one.
+// TestSeveralOwners: if a field has several owners, the field and everything in it get the verdict that changes least.
 func TestSeveralOwners(t *testing.T) {
 	p := &policy.Policy{Rules: []policy.Rule{
 		{Managers: []string{"forced"}, Decision: conflicts.Force, Reason: "people"},
@@ -292,7 +292,7 @@ line 5: rules[0].fields[1]: Invalid value: "[": expected a path as conflicts nam
 	}
 }
 
-// FuzzParse: no text makes Parse panic, and what it accepts decides.
+// FuzzParse: no text makes Parse panic, and each policy that Parse accepts can make decisions.
 func FuzzParse(f *testing.F) {
 	f.Add(file, ".spec.replicas")
 	f.Add("{}", "[")
@@ -307,14 +307,14 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestAliases: aliases that become gigabytes are an error before anything is decoded (spec rule 12.9).
+// TestAliases: aliases that would expand to gigabytes are an error before anything is decoded (spec rule 12.9).
 func TestAliases(t *testing.T) {
 	text := "rules:\n- fields: [&a " + strings.Repeat("x", 100_000) + strings.Repeat(", *a", 20_000) + "]\n"
 	_, err := policy.Parse([]byte(text))
 	require.ErrorContains(t, err, "line 2: aliases: expected at most 4194304 bytes")
 }
 
-// TestManyPatterns: goroutines share compiled patterns, also when there are more than are kept.
+// TestManyPatterns: goroutines share compiled patterns, even if there are more patterns than the cache keeps.
 func TestManyPatterns(t *testing.T) {
 	var all sync.WaitGroup
 	var right atomic.Int32

@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// ClientBuilder is controller-runtime's.
+// ClientBuilder is controller-runtime's type.
 type ClientBuilder = fake.ClientBuilder
 
 // NewClientBuilder returns the builder of controller-runtime's fake client, with all of its methods, for a client that
-// merges custom resources by their definitions: the CustomResourceDefinitions in files and folders, as
-// CRDDirectoryPaths of envtest names them. Without paths it is controller-runtime's own, but for its types. It panics
-// if they can't be read.
+// merges custom resources by their definitions. paths are files and folders with CustomResourceDefinitions, like
+// CRDDirectoryPaths of envtest. Without paths, it is controller-runtime's own builder with Tenure's types. It panics if
+// the files can't be read.
 func NewClientBuilder(paths ...string) *ClientBuilder {
 	definitions, err := ReadDefinitions(paths...)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewClientBuilder(paths ...string) *ClientBuilder {
 }
 
 // ReadDefinitions reads the CustomResourceDefinitions in YAML and JSON files, and in the files of folders, at any
-// depth. Other objects in them are left out.
+// depth. It ignores other objects.
 func ReadDefinitions(paths ...string) (out []runtime.Object, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {

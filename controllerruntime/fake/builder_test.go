@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/controllerruntime/fake"
 )
 
-// TestNewClientBuilder: the client is controller-runtime's, and two managers share a list by the definition of its kind.
+// TestNewClientBuilder: the client is controller-runtime's, and two managers share a list that its definition makes
+// mergeable.
 func TestNewClientBuilder(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "bases"), 0o700))

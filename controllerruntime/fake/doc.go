@@ -1,8 +1,8 @@
-// Package fake tracks objects for the fake clients of tests, with the field management of
-// an API server: server-side apply with conflicts, removals and managed fields, for
-// built-in kinds by their schemas and for custom resources by their definitions.
+// Package fake tracks objects for the fake clients of tests, with the field management of an API server: server-side
+// apply with conflicts, removals and managed fields, for built-in kinds by their schemas and for custom resources by
+// their CustomResourceDefinitions.
 //
-// For client-go, use NewClientset of package kubernetesfake in place of client-go's function. With [React], any other
+// For client-go, use NewClientset of package kubernetesfake in place of client-go's function. [React] makes any other
 // generated clientset, and the fake dynamic client, respond from a tracker:
 //
 //	converter, err := fake.NewTypeConverter(definitions...)
@@ -16,13 +16,12 @@
 //
 // # Rules
 //
-//   - The tracker is client-go's, with changed writes: creates, updates, patches and
-//     applies set managed fields, also in their argument, as with
-//     testing.NewFieldManagedObjectTracker of client-go.
+//   - The tracker is client-go's, with changed writes: creates, updates, patches and applies set managed fields, also
+//     in their argument, like testing.NewFieldManagedObjectTracker of client-go.
 //   - A write reads and stores in one step, so that concurrent applies lose nothing.
 //   - Dry runs are not stored.
-//   - By [React], an apply of a status has an entry of its own, and changes nothing else. A tracker alone does not know
-//     subresources: a write to a status is tracked as a write to the object.
-//   - There are no defaults, no validation and no conversion between versions. Package
-//     apiserver has a server with all of these.
+//   - With [React], an apply to the status has its own entry, and changes nothing except the status. A tracker alone
+//     does not know subresources: it tracks a write to the status as a write to the main resource.
+//   - There are no defaults, no validation and no conversion between versions. Package apiserver has a server with all
+//     of these.
 package fake

@@ -1,6 +1,6 @@
 package fake
 
-// Compiled returns how many definitions were compiled and kept.
+// Compiled returns the number of definitions whose compiled types are cached.
 func Compiled() int {
 	compiled.mu.Lock()
 	defer compiled.mu.Unlock()

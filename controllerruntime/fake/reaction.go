@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/testing"
 )
 
-// React makes a fake client answer all requests and watches from a tracker, before its other reactors. client is the
+// React makes a fake client handle all requests and watches with a tracker, before its other reactors. client is the
 // Fake of any generated clientset, or of a fake dynamic client:
 //
 //	c := kubernetesfake.NewSimpleClientset()
 //	fake.React(&c.Fake, tracker)
 //
-// Unlike [testing.ObjectReaction], a dry run of a write to a tracker of this package returns what would be stored, and
-// stores nothing, and an apply of a status owns it in an entry of its own (spec rule 1.1), so that it keeps what the
-// manager applied to the object itself.
+// Unlike with [testing.ObjectReaction], a dry run of a write returns what would be stored and stores nothing, if the
+// tracker is from this package. An apply to the status owns the status in its own entry (spec rule 1.1), so that it
+// does not remove fields that the manager applied to the main resource.
 func React(client *testing.Fake, tracker testing.ObjectTracker) {
 	client.PrependReactor("*", "*", reaction(tracker))
 	client.PrependWatchReactor("*", func(action testing.Action) (bool, watch.Interface, error) {
@@ -59,8 +59,8 @@ func reaction(all testing.ObjectTracker) testing.ReactionFunc {
 	}
 }
 
-// dryRunOf returns the name of the object that a dry run of a write is to, and the write as one that is stored, in a
-// tracker of its own; nil for any other action.
+// dryRunOf returns the name of the object of a dry run, and the same write without dry run, for a separate tracker; nil
+// for any other action.
 func dryRunOf(action testing.Action) (name string, write testing.Action) {
 	var dryRun []string
 	switch a := action.(type) {
@@ -92,7 +92,7 @@ func nameOf(obj runtime.Object) string {
 	return ""
 }
 
-// scratch returns a tracker with one object of t, if it exists.
+// scratch returns a tracker with one object of t, if the object exists.
 func (t *tracker) scratch(action testing.Action, name string) (*tracker, error) {
 	gvr, namespace := action.GetResource(), action.GetNamespace()
 	out := &tracker{
@@ -112,7 +112,7 @@ func (t *tracker) scratch(action testing.Action, name string) (*tracker, error) 
 	return out, err
 }
 
-// applyStatus applies the status of an intent, as a server does: the rest of it counts for nothing.
+// applyStatus applies the status of an intent like a server, which ignores the rest of the intent.
 func (t *tracker) applyStatus(action testing.PatchActionImpl) (runtime.Object, error) {
 	intent := &unstructured.Unstructured{}
 	if err := json.Unmarshal(action.Patch, &intent.Object); err != nil {

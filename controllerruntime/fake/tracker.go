@@ -33,9 +33,9 @@ func WithFieldManagerOptions(options ...func(*fieldmanager.Options)) Option {
 	return func(t *tracker) { t.options = append(t.options, options...) }
 }
 
-// NewFieldManagedObjectTracker returns an ObjectTracker for fake clients that has the parameters of client-go's
-// function. typeConverter may be any, upstream's too; nil means the converter of [NewTypeConverter] without
-// definitions.
+// NewFieldManagedObjectTracker returns an ObjectTracker for fake clients. It has the parameters of client-go's
+// function. typeConverter may be any TypeConverter, including upstream's; nil means the result of [NewTypeConverter]
+// without definitions.
 func NewFieldManagedObjectTracker(scheme *runtime.Scheme, decoder runtime.Decoder,
 	typeConverter apimachinery.TypeConverter, options ...Option) testing.ObjectTracker {
 	if typeConverter == nil {
@@ -59,13 +59,13 @@ type tracker struct {
 	types   apimachinery.TypeConverter
 	options []func(*fieldmanager.Options)
 
-	mu       sync.Mutex // held from the read of a write to its end
+	mu       sync.Mutex // held for a whole write, from reading to storing
 	mapper   meta.RESTMapper
-	guesses  bool // mapper is made from the scheme, which may grow
+	guesses  bool // mapper is made from the scheme, to which kinds may be added
 	managers map[managed]*apimachinery.FieldManager
 }
 
-// managed is a kind and subresource that a FieldManager serves.
+// managed identifies the FieldManager for a kind and subresource.
 type managed struct {
 	kind        schema.GroupVersionKind
 	subresource string
@@ -73,7 +73,7 @@ type managed struct {
 
 const statusSubresource = "status"
 
-// onlyStatus is the filter of writes to a status.
+// onlyStatus is the filter for writes to the status subresource.
 var onlyStatus = smdpath.NewIncludeMatcherFilter(smdpath.MakePrefixMatcherOrDie(statusSubresource))
 
 func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, namespace string,
@@ -88,8 +88,8 @@ func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, na
 	if err != nil {
 		return err
 	}
-	if w.live == nil { // else it is refused as it is
-		obj.GetObjectKind().SetGroupVersionKind(w.kind) // which typed clients leave out
+	if w.live == nil { // otherwise, the tracker rejects it
+		obj.GetObjectKind().SetGroupVersionKind(w.kind) // typed clients omit the kind
 		if obj, err = w.manager.Update(nil, obj, o.FieldManager); err != nil || isDryRun(o.DryRun) {
 			return err
 		}
@@ -108,7 +108,7 @@ func (t *tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, na
 	})
 }
 
-// Patch stores obj, which is live with a patch of the client's in it.
+// Patch stores obj, the live object after the client's patch was applied.
 func (t *tracker) Patch(gvr schema.GroupVersionResource, obj runtime.Object, namespace string,
 	options ...metav1.PatchOptions) error {
 	o, err := oneOf(options)
@@ -128,7 +128,7 @@ func (t *tracker) update(gvr schema.GroupVersionResource, obj runtime.Object, na
 	if err != nil {
 		return err
 	}
-	if w.live != nil { // else it is refused when it is stored
+	if w.live != nil { // otherwise, the tracker rejects it
 		if obj, err = w.manager.Update(w.live, obj, manager); err != nil || isDryRun(dryRun) {
 			return err
 		}
@@ -136,7 +136,7 @@ func (t *tracker) update(gvr schema.GroupVersionResource, obj runtime.Object, na
 	return store(obj)
 }
 
-// Apply creates or updates what applyConfiguration is for.
+// Apply creates or updates the object that applyConfiguration names.
 func (t *tracker) Apply(gvr schema.GroupVersionResource, applyConfiguration runtime.Object, namespace string,
 	options ...metav1.PatchOptions) error {
 	o, err := oneOf(options)
@@ -166,8 +166,8 @@ func (t *tracker) Apply(gvr schema.GroupVersionResource, applyConfiguration runt
 	})
 }
 
-// decodedAgain returns an unstructured object as an API server decodes it: client-go's
-// reaction reads an apply as YAML, in which every number is a float64.
+// decodedAgain returns an unstructured object as an API server would decode it. client-go's reaction decodes an apply
+// as YAML, in which every number is a float64.
 func decodedAgain(obj runtime.Object) (runtime.Object, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -185,10 +185,10 @@ func decodedAgain(obj runtime.Object) (runtime.Object, error) {
 type write struct {
 	kind    schema.GroupVersionKind
 	manager *apimachinery.FieldManager
-	live    runtime.Object // a copy; nil when the object does not exist
+	live    runtime.Object // a copy; nil if the object does not exist
 }
 
-// startWrite finds out what a write of obj is to. The caller holds mu.
+// startWrite returns the kind and the live object for a write of obj. The caller must hold mu.
 func (t *tracker) startWrite(
 	gvr schema.GroupVersionResource,
 	obj runtime.Object,
@@ -219,7 +219,7 @@ func (t *tracker) kindOf(gvr schema.GroupVersionResource) (schema.GroupVersionKi
 			return kind, err
 		}
 	}
-	// To make one costs more than all else; the scheme seldom grows.
+	// Making a mapper costs more than everything else, and kinds are rarely added to the scheme.
 	t.mapper = testrestmapper.TestOnlyStaticRESTMapper(t.scheme)
 	return t.mapper.KindFor(gvr)
 }
@@ -245,8 +245,8 @@ func (t *tracker) managerFor(target managed) (*apimachinery.FieldManager, error)
 	return m, nil
 }
 
-// converter converts by the scheme. It returns an unstructured object as it is, as the
-// scheme need not know its kind.
+// converter converts with the scheme. It returns an unstructured object unchanged, because the scheme may not know its
+// kind.
 type converter struct{ *runtime.Scheme }
 
 func (c converter) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {

@@ -33,7 +33,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// clientset returns client-go's fake clientset over a tracker.
+// clientset returns client-go's fake clientset with a tracker.
 func clientset(tracker clienttesting.ObjectTracker) *kubernetesfake.Clientset {
 	c := &kubernetesfake.Clientset{}
 	fake.React(&c.Fake, tracker)
@@ -75,8 +75,8 @@ func applied(replicas int32, image string) *acappsv1.DeploymentApplyConfiguratio
 			WithContainers(accorev1.Container().WithName("app").WithImage(image)))))
 }
 
-// TestSameAsUpstream does the same requests with client-go's clientset on its own tracker
-// and on this package's, and compares what is returned and stored.
+// TestSameAsUpstream sends the same requests to client-go's clientset with its own tracker and with this package's
+// tracker, and compares responses and stored objects.
 func TestSameAsUpstream(t *testing.T) {
 	ctx := t.Context()
 	up := clientset(clienttesting.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(),
@@ -201,7 +201,7 @@ func pegasus(spec string) *unstructured.Unstructured {
 	return u
 }
 
-// customClient returns client-go's fake dynamic client over a tracker of custom resources.
+// customClient returns client-go's fake dynamic client with a tracker of custom resources.
 func customClient(t testing.TB, options ...fake.Option) dynamic.Interface {
 	crd := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(definition), &crd.Object))
@@ -218,8 +218,8 @@ func customClient(t testing.TB, options ...fake.Option) dynamic.Interface {
 	return c
 }
 
-// TestCustomResources: a custom resource is merged by its schema, item by item. Without it
-// every list is atomic, so that two managers of one list conflict.
+// TestCustomResources: a custom resource is merged by its schema, item by item. Without a schema, every list is atomic,
+// so two managers of one list conflict.
 func TestCustomResources(t *testing.T) {
 	ctx := t.Context()
 	c := customClient(t).Resource(pegasi).Namespace("default")
@@ -277,7 +277,7 @@ func TestConcurrentApplies(t *testing.T) {
 	require.Len(t, out.ManagedFields, managers)
 }
 
-// TestSchemeThatGrows: a kind that is registered after the first write is found.
+// TestSchemeThatGrows: a kind that is registered after the first write is known.
 func TestSchemeThatGrows(t *testing.T) {
 	s := runtime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(s))
@@ -290,7 +290,7 @@ func TestSchemeThatGrows(t *testing.T) {
 	require.NoError(t, tracker.Create(deployments, deployment(1, nil), "default"))
 }
 
-// TestDryRuns: a tracker that is told of a dry run checks it, and stores nothing.
+// TestDryRuns: a tracker checks a write with the option DryRun, and stores nothing.
 func TestDryRuns(t *testing.T) {
 	all := []string{metav1.DryRunAll}
 	tracker, gvr := newTracker(), corev1.SchemeGroupVersion.WithResource("configmaps")
@@ -314,7 +314,7 @@ func TestDryRuns(t *testing.T) {
 	require.Equal(t, "v", live.(*corev1.ConfigMap).Data["k"])
 }
 
-// TestOptions: times are from a clock, and a second set of options is rejected.
+// TestOptions: times come from a clock, and more than one set of options is rejected.
 func TestOptions(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tracker := newTracker(

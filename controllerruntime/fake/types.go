@@ -13,9 +13,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// NewTypeConverter returns a TypeConverter for the kinds of CustomResourceDefinitions,
-// which are Go structs or unstructured objects, then for built-in kinds, and then for all
-// others, without a schema. A definition is compiled once in a process, whoever needs it.
+// NewTypeConverter returns a TypeConverter for the kinds of CustomResourceDefinitions, which are Go structs or
+// unstructured objects; then for built-in kinds; and then for all other kinds, without a schema. A definition is
+// compiled only once per process.
 func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter, error) {
 	converters := make([]apimachinery.TypeConverter, 0, len(definitions)+1)
 	for i, definition := range definitions {
@@ -23,7 +23,7 @@ func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter
 		if err != nil {
 			return nil, fmt.Errorf("definition %d: %w", i, err)
 		}
-		// A Go struct may leave both out.
+		// A Go struct may omit apiVersion and kind.
 		tree = maps.Clone(tree)
 		identity := map[string]string{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
 		for name, value := range identity {
@@ -44,7 +44,7 @@ func builtinOrDeduced() apimachinery.TypeConverter {
 	return apimachinery.Union(apimachinery.FromTypes(openapi.Builtin()), apimachinery.NewDeducedTypeConverter())
 }
 
-// compiled has the types of definitions, by their content: tests make a client each, of the same definitions.
+// compiled has the types of definitions by content, because each test may make a client from the same definitions.
 var compiled definitions
 
 type definitions struct {
@@ -52,7 +52,7 @@ type definitions struct {
 	byHash map[[sha256.Size]byte]apimachinery.TypeConverter
 }
 
-// maxDefinitions bounds how many definitions are kept.
+// maxDefinitions is the maximum number of compiled definitions that are kept.
 const maxDefinitions = 1000
 
 func (d *definitions) converter(tree map[string]any) (apimachinery.TypeConverter, error) {

@@ -1,19 +1,20 @@
-// Package applier applies intents unless the server is known to do nothing with them. It is for controllers that apply
-// the same intent again and again, and have the object in a cache.
+// Package applier applies intents, and skips an apply if it is known that the server would do nothing. It is for
+// controllers that apply the same intent again and again, and have the object in a cache.
 //
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// An apply is skipped only if the server itself responded to the same intent with the same object before. So the first
-// apply after a change of either is sent, and one more, to which the server responds with the object as it is; then
-// none is. An apply is planned ([plans.New]) only if its conflicts have to be decided, and all errors are the server's.
+// An apply is skipped only if the server itself returned the same object for the same intent before. So after each
+// change of the object or the intent, the next apply is sent, and one more, for which the server returns the object
+// unchanged; further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided,
+// and all other errors come from the server.
 //
 // # Conflicts
 //
-// With Options.Resolve, each conflict of an apply is decided: the field is forced, given up or shared with the owner
-// ([plans.Resolve]). The intent that follows is planned and sent instead. A controller that gives a field up does so as
-// long as the other manager owns it, and sends no request for it. Package policy decides by fields and owners, in Go or
-// by a file:
+// With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
+// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller that gives up
+// a field does so as long as the other manager owns it, without a request for it. Package policy decides by fields and
+// owners, in Go or from a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},
@@ -21,19 +22,19 @@
 //	}}
 //	applier.Options{Manager: "my-controller", Resolve: p.Resolve}
 //
-// A 409 of the server means that the cache was old. If the Resource is a [Getter], the object is read again and its
-// conflicts are decided again, at most three times.
+// A 409 from the server means that the cache was stale. If the Resource is a [Getter], the Applier reads the object
+// again and decides its conflicts again, at most three times.
 //
 // # Stale caches
 //
-// A cached object may be older than the stored one, and then the wrong apply may be skipped:
+// A cached object may be older than the stored object. Then an apply may be skipped that should be sent:
 //
-//   - If somebody changed the object and the cache has not seen it yet, an apply that would correct the change is
-//     skipped. A controller that watches the object gets the event of the change later, applies again, and corrects it
-//     then.
-//   - If this process changed the object and the cache has not seen it yet, the apply is sent.
-//   - A controller that applies once and does not watch must not skip: it must read the object from the server, or
-//     send the apply.
+//   - If another client changed the object and the cache has not seen the change, an apply that would correct the
+//     change is skipped. A controller that watches the object receives the event later, applies again, and corrects the
+//     change.
+//   - If this process changed the object and the cache has not seen the change, the apply is sent.
+//   - A controller that applies once and does not watch must not skip applies: it must read the object from the server,
+//     or send the apply.
 package applier
 
 import (
@@ -56,40 +57,40 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options say how an Applier applies.
+// Options configure an Applier.
 type Options struct {
 	// Manager is the name of the field manager.
 	Manager string
-	// Force takes fields in conflict from their owners. Resolve is not called then.
+	// Force takes fields in conflict from their owners. With Force, Resolve is not called.
 	Force bool
-	// Resolve decides the conflicts of an apply, and gets the metadata of live: policy.Policy.Resolve does. It
-	// returns a decision for each. If one is conflicts.Refuse, or Resolve nil, the intent is sent as it is, and the
-	// server responds with the conflicts.
+	// Resolve decides the conflicts of an apply, given the metadata of the live object; policy.Policy.Resolve is such a
+	// function. It returns a decision for each conflict. If Resolve is nil, or a decision is conflicts.Refuse, the
+	// intent is sent unchanged, and the server responds with the conflicts.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// Subresource is the one of the FieldManager; empty for the main resource.
+	// Subresource is the subresource of the FieldManager; empty for the main resource.
 	Subresource string
-	// Plan says what the server does with a merged object: strategy.Strategy.Plan has it. Its Manager and Force are
-	// ignored.
+	// Plan describes how the server processes a merged object; strategy.Strategy.Plan is such a description. Its
+	// Manager and Force are ignored.
 	Plan plans.Options
-	// Definition identifies the definition of the kind, and what else the server's responses depend on, such as what
-	// admits its objects. It is comparable, and nil while that is not known. Without the function, kinds change with
-	// [Applier.SetFieldManager] only.
+	// Definition returns a value that identifies the definition of the kind, and everything else that the server's
+	// responses depend on, such as the configuration of admission. The value must be comparable; it is nil while it is
+	// not known. If Definition itself is nil, kinds change only through [Applier.SetFieldManager].
 	Definition func(context.Context) any
-	// IsStoredAsStruct says that the server stores the kind as a Go struct, as those that are built in.
+	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds.
 	IsStoredAsStruct bool
 }
 
-// Stats count what an Applier did.
+// Stats count what an Applier has done.
 type Stats struct {
-	// Skipped are the applies that were not sent.
+	// Skipped is the number of applies that were not sent.
 	Skipped uint64
-	// Sent are the requests to apply. An apply whose conflicts are decided again is several.
+	// Sent is the number of requests to apply. An apply whose conflicts are decided again sends several requests.
 	Sent uint64
-	// Resolved are the applies whose conflicts Options.Resolve decided.
+	// Resolved is the number of applies whose conflicts Options.Resolve decided.
 	Resolved uint64
-	// Conflicts are the applies that ended in a conflict.
+	// Conflicts is the number of applies that failed with a conflict.
 	Conflicts uint64
-	// Failed are the applies that ended in another error.
+	// Failed is the number of applies that failed with another error.
 	Failed uint64
 }
 
@@ -98,14 +99,15 @@ type Object = responses.Object
 
 // Result is the result of an apply.
 type Result struct {
-	// Object is the stored object: the cached one if the apply was skipped, and the server's response otherwise.
+	// Object is the stored object: the cached object if the apply was skipped, otherwise the object that the server
+	// returned.
 	Object Object
-	// Skipped is true when no request was sent.
+	// Skipped means that no request was sent.
 	Skipped bool
-	// Plan is the plan of what was sent, if Options.Resolve needed one. Its live object is the cached one, or the one that
-	// was read again after a conflict.
+	// Plan is the plan of the intent that was sent, if Options.Resolve needed a plan. Its live object is the cached
+	// object, or the object that was read again after a conflict.
 	Plan *plans.Plan
-	// Resolution has the intent that follows from Options.Resolve; nil if there were no conflicts.
+	// Resolution has the intent that results from Options.Resolve; nil if there were no conflicts.
 	Resolution *plans.Resolution
 }
 
@@ -113,7 +115,7 @@ type Result struct {
 // concurrent use.
 type Applier struct {
 	options      Options
-	subresources []string // Options.Subresource; none for the main resource
+	subresources []string // contains Options.Subresource; empty for the main resource
 	manager      atomic.Pointer[fieldmanager.FieldManager]
 	memory       responses.Memory
 
@@ -122,7 +124,7 @@ type Applier struct {
 }
 
 // New returns an Applier. manager must be for the version and subresource of the intents, and have the options of the
-// server: which fields it resets, how it converts objects. If manager is nil, conflicts are not decided.
+// server, such as its reset fields and its converter. If manager is nil, conflicts are not decided.
 func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	options.Plan.Force, options.Plan.Manager = options.Force, options.Manager
 	a := &Applier{options: options}
@@ -133,18 +135,18 @@ func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	return a
 }
 
-// SetFieldManager replaces the FieldManager, for a kind whose schema changed.
+// SetFieldManager replaces the FieldManager after the schema of the kind changed.
 func (a *Applier) SetFieldManager(manager *fieldmanager.FieldManager) { a.manager.Store(manager) }
 
-// Stats returns the numbers so far.
+// Stats returns the current counts.
 func (a *Applier) Stats() Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stats
 }
 
-// String returns what a log wants of a result: whether the apply was sent, and which conflicts were decided. It has no
-// values of objects.
+// String returns a text for logs: whether the apply was sent, and which conflicts were decided. It contains no values
+// of objects.
 func (r Result) String() string {
 	if r.Skipped {
 		return "skipped"
@@ -159,8 +161,9 @@ func (r Result) String() string {
 	return text
 }
 
-// Apply applies intent to the object of its name, unless the server is known to respond with cached, the object of the
-// cache; nil if it has none. Apply changes neither. The error is the server's, or [plans.Resolve]'s.
+// Apply applies intent to the object that it names, unless it is known that the server would return cached. cached is
+// the object from the cache; nil if the cache has none. Apply changes neither object. The error comes from the server
+// or from [plans.Resolve].
 func (a *Applier) Apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (Result, error) {
@@ -217,7 +220,7 @@ func (a *Applier) begin(ctx context.Context, cached Object, intent *unstructured
 		Manager: a.options.Manager, Subresource: a.options.Subresource, IsStoredAsStruct: a.options.IsStoredAsStruct,
 	}
 	if !gostruct.IsNil(cached) {
-		r.Object, r.Cached = responses.KeyOf(kind.GroupKind(), cached), cached // an intent may leave the namespace out
+		r.Object, r.Cached = responses.KeyOf(kind.GroupKind(), cached), cached // an intent may omit the namespace
 	}
 	manager := a.manager.Load()
 	if manager != nil {
@@ -228,7 +231,7 @@ func (a *Applier) begin(ctx context.Context, cached Object, intent *unstructured
 	if a.options.Definition != nil {
 		r.Definition = a.options.Definition(ctx)
 	}
-	// What can't be encoded can't be sent.
+	// An intent that can't be encoded can't be sent.
 	if r.Intent, _ = json.Marshal(intent.Object); r.Intent == nil {
 		r.Definition = nil
 	}
@@ -237,7 +240,7 @@ func (a *Applier) begin(ctx context.Context, cached Object, intent *unstructured
 
 var status = fieldpath.NewSet(fieldpath.NewPath("status"))
 
-// send sends an intent, or what its conflicts were resolved to.
+// send sends an intent, or the resolved intent if there is a resolution.
 func (a *Applier) send(
 	ctx context.Context, r Resource, intent *unstructured.Unstructured, resolution *plans.Resolution,
 ) (*unstructured.Unstructured, error) {
@@ -261,16 +264,16 @@ func (a *Applier) count(s Stats) {
 	a.stats.Failed += s.Failed
 }
 
-// Resource applies objects of one kind in one namespace. dynamic.ResourceInterface of client-go is one. For
-// controller-runtime's client, controllerruntime has a client that applies.
+// Resource applies objects of one kind in one namespace. client-go's dynamic.ResourceInterface implements it. For
+// controller-runtime, package controllerruntime has a client that applies.
 type Resource interface {
-	// Apply sends obj, an intent, and returns the object as it is stored then.
+	// Apply sends obj, an intent, and returns the resulting stored object.
 	Apply(ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
 		subresources ...string) (*unstructured.Unstructured, error)
 }
 
-// Getter is a Resource that reads objects from the server and not from a cache. dynamic.ResourceInterface of client-go
-// is one. Without a Getter, only conflicts with the cached object are resolved.
+// Getter is a Resource that reads objects from the server, not from a cache. client-go's dynamic.ResourceInterface
+// implements it. Without a Getter, only conflicts with the cached object are resolved.
 type Getter interface {
 	Resource
 	Get(ctx context.Context, name string, options metav1.GetOptions, subresources ...string) (

@@ -38,7 +38,7 @@ func configMap(data map[string]any) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": "a", "namespace": "default"}, "data": data}}
 }
 
-// server keeps one object, as a real server does.
+// server stores one object, like a real server.
 type server struct {
 	t        testing.TB
 	mu       sync.Mutex
@@ -107,7 +107,7 @@ func testApplier(t *testing.T) {
 	require.Equal(t, "101", r.Object.GetResourceVersion())
 	first := r.Object
 
-	// What the server answered is about another object than this one.
+	// The server returned another object than this one for the intent.
 	require.False(t, apply(first, one).Skipped)
 	r = apply(first, one)
 	require.True(t, r.Skipped)
@@ -120,7 +120,7 @@ func testApplier(t *testing.T) {
 	require.Equal(t, "sent", r.String())
 	second := r.Object
 
-	// The cache still has the first object, on which this would change nothing.
+	// The cache still has the first object, which this intent would not change.
 	r = apply(first, one)
 	require.False(t, r.Skipped, "the write that the cache has not seen is undone")
 	third := r.Object
@@ -129,14 +129,14 @@ func testApplier(t *testing.T) {
 	require.False(t, r.Skipped, "the cache is still behind")
 
 	require.True(t, apply(third, one).Skipped, "the same object as the first, but for its resourceVersion")
-	// Somebody else's write makes another object.
+	// A write by another manager results in another object.
 	_, err := s.apply(configMap(map[string]any{"other": "x"}), "you", false)
 	require.NoError(t, err)
 	require.False(t, apply(s.live.DeepCopy(), one).Skipped)
 	time.Sleep(2 * time.Second) // another applier wrote in the same second
 	require.False(t, apply(s.live.DeepCopy(), one).Skipped)
 	require.True(t, apply(s.live.DeepCopy(), one).Skipped)
-	// An object of the same name that was deleted and made again is another one.
+	// An object that was deleted and created again has the same name but is another object.
 	again := s.live.DeepCopy()
 	again.SetUID("other")
 	require.False(t, apply(again, one).Skipped)
@@ -149,7 +149,7 @@ func testApplier(t *testing.T) {
 	require.False(t, apply(before, two).Skipped, "of another definition")
 }
 
-// What can't be planned, or is in conflict, is for the server to answer.
+// Applies that can't be planned, or are in conflict, are sent, and the server returns the error.
 func TestWhatIsForTheServer(t *testing.T) {
 	ctx := context.Background()
 	s := &server{t: t}
@@ -189,8 +189,8 @@ func TestSubresource(t *testing.T) {
 	require.Equal(t, []string{"status"}, s.sub)
 }
 
-// TestStatusOfOthers: an apply that leaves the status alone is skipped whatever status the object has; one through the
-// status is sent.
+// TestStatusOfOthers: an apply that does not change the status is skipped, whatever the status of the object; an apply
+// to the status subresource is sent.
 func TestStatusOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for subresource, reset := range map[string]string{"": "status", "status": "data"} {
@@ -217,7 +217,7 @@ func TestStatusOfOthers(t *testing.T) {
 	})
 }
 
-// late responds with the resourceVersions of writes whose responses overtook each other.
+// late is a server whose responses arrive in another order than their writes; versions are their resourceVersions.
 type late struct{ versions []string }
 
 func (l *late) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions,
@@ -227,7 +227,7 @@ func (l *late) Apply(_ context.Context, _ string, obj *unstructured.Unstructured
 	return obj, nil
 }
 
-// The answer of a write that comes late does not make the cache look younger than it is.
+// The late response of an older write does not make an older cached object seem current.
 func TestAnswersThatComeLate(t *testing.T) {
 	ctx := context.Background()
 	s := &server{t: t}
@@ -247,7 +247,7 @@ func TestAnswersThatComeLate(t *testing.T) {
 	require.False(t, r.Skipped, "the cache lacks the write that came to 107")
 }
 
-// sink answers every apply with what it was sent.
+// sink is a server that returns each intent as the stored object.
 type sink struct{}
 
 func (sink) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions,
@@ -255,7 +255,7 @@ func (sink) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _
 	return obj, nil
 }
 
-// An intent that was made in Go has an int easily, which a client sends as it is.
+// An intent that is written in Go may contain an int; a client sends it unchanged.
 func TestNumbersOfGo(t *testing.T) {
 	intent := configMap(map[string]any{"k": []any{map[string]any{"n": 3}}})
 	r, err := applier.New(fieldManager(t), applier.Options{Manager: "me"}).Apply(context.Background(), sink{}, nil, intent)

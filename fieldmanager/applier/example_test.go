@@ -12,8 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// A controller applies the same intent again and again. An apply is sent until the server responds with the object as
-// it is.
+// A controller applies the same intent again and again. It sends applies until the server returns the object unchanged.
 func Example() {
 	manager, err := fieldmanager.New(
 		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
@@ -23,7 +22,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	// A controller uses the dynamic client of client-go instead of this server for one object.
+	// A controller would use client-go's dynamic client. The server of this example stores one object.
 	server := &server{live: configMap(map[string]any{"other": "1"})}
 	a := applier.New(manager, applier.Options{Manager: "my-controller"})
 	for _, value := range []string{"x", "x", "x", "x", "y"} {

@@ -21,11 +21,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// readable is a server whose object can be read past the cache.
+// readable is a server whose object can be read without the cache.
 type readable struct {
 	*server
 	reads int
-	// meanwhile is done after each read: what others write before the next apply.
+	// meanwhile is called after each read: it makes the writes of others before the next apply.
 	meanwhile func()
 }
 
@@ -43,7 +43,7 @@ func (s *server) mustApply(manager string, data map[string]any) {
 	require.NoError(s.t, err)
 }
 
-// ownersOf returns who owns a key of the data, in the order of the entries.
+// ownersOf returns the owners of a key of the data, in the order of the entries.
 func ownersOf(t *testing.T, obj applier.Object, key string) (owners []string) {
 	for _, e := range obj.GetManagedFields() {
 		set, err := fieldpath.Parse(fieldsv1.Bytes(e.FieldsV1))
@@ -59,7 +59,7 @@ func TestResolve(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		rules     []policy.Rule
-		want      map[string]any // the data that is stored
+		want      map[string]any // the expected data of the stored object
 		owners    map[string][]string
 		conflict  bool
 	}{
@@ -141,7 +141,8 @@ func TestResolve(t *testing.T) {
 						require.Zero(t, s.reads, "the conflicts were known from the cache")
 					}
 
-					// The same intent again: the same decisions, and no request once the server answered with the same object.
+					// The same intent has the same decisions, and needs no request once the server returned the same
+					// object.
 					for range 2 {
 						result, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
 						require.NoError(t, err)
@@ -158,7 +159,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Between the read and the apply others may write: the object is read again, at most three times.
+// Other managers may write between the read and the apply: then the object is read again, at most three times.
 func TestResolveAgain(t *testing.T) {
 	rules := &policy.Policy{Rules: []policy.Rule{
 		{Fields: []string{".data.a"}, Decision: conflicts.Force}, {Decision: conflicts.GiveUp},
@@ -176,8 +177,8 @@ func TestResolveAgain(t *testing.T) {
 				s.mustApply("other", map[string]any{"c": "theirs"})
 			}
 		}
-		// Some conflicts are forced and some are not, so the intent has live's resourceVersion, for
-		// which this server looks here.
+		// Some conflicts are forced and some are not, so the intent has live's resourceVersion, which this server
+		// checks.
 		checked := &checkedServer{s}
 		a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: rules.Resolve})
 		_, err := a.Apply(t.Context(), checked, nil, configMap(map[string]any{"a": "mine", "b": "mine"}))
@@ -186,7 +187,7 @@ func TestResolveAgain(t *testing.T) {
 	}
 }
 
-// checkedServer refuses a resourceVersion that is not live's.
+// checkedServer rejects an intent whose resourceVersion is not live's.
 type checkedServer struct{ *readable }
 
 func (s *checkedServer) Apply(
@@ -198,7 +199,7 @@ func (s *checkedServer) Apply(
 	return s.readable.Apply(ctx, name, obj, options, sub...)
 }
 
-// A policy that can't be carried out is an error, and nothing is sent.
+// If a policy can't be carried out, Apply returns an error and sends nothing.
 func TestResolveThatCannotBe(t *testing.T) {
 	s := &server{t: t}
 	s.mustApply("you", map[string]any{"a": "theirs"})
@@ -219,7 +220,7 @@ func TestResolveThatCannotBe(t *testing.T) {
 	require.EqualError(t, err, "resolve conflicts: expected 2 decisions about conflicts, got 1")
 }
 
-// versioned is a server on which a manager owns .data.a at another version, in which no plan can find a conflict.
+// versioned is a server on which a manager owns .data.a at another version, so that no plan can find a conflict.
 type versioned struct {
 	*readable
 	sent []*unstructured.Unstructured
@@ -240,15 +241,15 @@ func (s *versioned) Apply(
 	return s.readable.Apply(ctx, name, obj, options, sub...)
 }
 
-// What a server found in conflict at another version is decided without asking it again, while its owner owns it. A
-// plan finds conflicts at the version of the intent, so those are not remembered.
+// A conflict that the server found at another version is decided without asking the server again, as long as its owner
+// owns the field. Conflicts at the version of the intent are not remembered, because a plan finds them.
 func TestResolveOfOtherVersions(t *testing.T) {
 	rules := &policy.Policy{Rules: []policy.Rule{{Fields: []string{".data.a"}, Decision: conflicts.GiveUp}}}
 	intent := configMap(map[string]any{"a": "mine", "b": "mine"})
 	for _, row := range []struct {
 		name, version string
 		meanwhile     func(*versioned)
-		// sent are the applies after the first one, with a or without it.
+		// sent has an element for each apply after the first: whether the intent contains a.
 		sent []bool
 	}{
 		{"it owns it still", "v2", func(*versioned) {}, []bool{false}},
@@ -285,7 +286,7 @@ func TestResolveOfOtherVersions(t *testing.T) {
 	}
 }
 
-// own gives a key of the data to a manager at a version, and nothing else.
+// own makes a manager own only one key of the data, at a version.
 func (s *versioned) own(manager, version, key string) {
 	s.live.SetUID("uid")
 	s.live.SetResourceVersion(s.live.GetResourceVersion() + "9")

@@ -9,13 +9,13 @@
 //	h.Do(fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`).Force())
 //	h.RequireOwner(".spec.replicas", "hpa")
 //
-// # What the harness does as a server
+// # What the harness does like a server
 //
 //   - A stored object has a UID, a creation time, and a resourceVersion that changes with each stored write. A no-op,
-//     and a write that changes only times of entries, is not stored.
-//   - A write to the main resource does not change status if the type has a status subresource; a write to status
-//     changes nothing else.
-//   - A write to scale goes through a Scale.
+//     and a write that changes only the times of entries, is not stored.
+//   - If the type has a status subresource, a write to the main resource does not change the status, and a write to the
+//     status changes nothing else.
+//   - A write to the scale subresource goes through a Scale.
 //   - The clock starts at 2026-01-01T00:00:00Z and advances by one second with each write. Nothing is random.
 //
 // It has no validation, defaulting, pruning of unknown fields, generations or admission: these are layers above the
@@ -40,9 +40,9 @@
 //	-- conflict --
 //	(the message and the causes of the Status)
 //
-// Two lines of the comment are for programs: "rules:" lists the rules of doc/spec.md that the scenario shows,
-// "differs:" the rows of doc/differences.md. "go test ./fieldmanager/fieldmanagertest -update" updates the expected
+// Two kinds of lines in the comment are for programs: "rules:" lists the rules of doc/spec.md that the scenario shows,
+// "differs:" the rows of doc/differences.md. "go test ./fieldmanager/fieldmanagertest -update" rewrites the expected
 // results.
 //
-// [Grammar] has the steps, and what can be expected of them.
+// [Grammar] describes the steps and their expected results.
 package fieldmanagertest

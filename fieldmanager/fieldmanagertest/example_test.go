@@ -13,7 +13,7 @@ func (exampleT) Helper()                           {}
 func (exampleT) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 func (exampleT) FailNow()                          { panic("failed") }
 
-// An autoscaler takes a field over by force.
+// An autoscaler takes over a field by force.
 func Example() {
 	t := exampleT{}
 	h := fieldmanagertest.New(
@@ -30,8 +30,7 @@ func Example() {
 	// true
 }
 
-// Two appliers and an updater write to one list. What comes of it depends on who
-// is first.
+// Two appliers and an updater write to one list. The result depends on the order of their writes.
 func ExampleHarness_Interleave() {
 	h := fieldmanagertest.New(exampleT{}, fieldmanagertest.WithSchema(`
 spec:

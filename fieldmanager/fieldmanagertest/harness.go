@@ -28,8 +28,8 @@ type Harness struct {
 // Option configures a [Harness].
 type Option func(*server) error
 
-// New returns a harness without an object; the first write creates it. By default, the object is of the built-in kind
-// that the first write has.
+// New returns a harness without an object; the first write creates it. By default, the object has the built-in kind of
+// the first write.
 func New(t TB, options ...Option) *Harness {
 	t.Helper()
 	h := &Harness{t: t, server: newServer()}
@@ -37,7 +37,7 @@ func New(t TB, options ...Option) *Harness {
 	return h
 }
 
-// WithCRD makes the object a custom resource. crd is its definition: YAML or JSON, or an object.
+// WithCRD makes the object a custom resource. crd is its CustomResourceDefinition: YAML or JSON, or an object.
 func WithCRD(crd any) Option {
 	return func(s *server) error {
 		tree, err := decode(crd)
@@ -48,8 +48,9 @@ func WithCRD(crd any) Option {
 	}
 }
 
-// WithSchema makes the object a Thing in the group example.dev, at the given versions, or v1. properties are the
-// schemas of its fields in YAML, as in a CustomResourceDefinition. A field called status makes a subresource.
+// WithSchema makes the object a Thing in the group example.dev, at the given versions, by default v1. properties are
+// the schemas of its fields in YAML, as in a CustomResourceDefinition. If there is a field called status, the type has
+// a status subresource.
 func WithSchema(properties string, versions ...string) Option {
 	return func(s *server) error {
 		tree, err := decode(properties)
@@ -60,8 +61,8 @@ func WithSchema(properties string, versions ...string) Option {
 	}
 }
 
-// WithDeduced makes the object one of a kind without a schema: all maps are granular, all lists atomic. It has no
-// subresources. The first write says its kind.
+// WithDeduced makes the object an object of a kind without a schema: all maps are granular, all lists atomic. It has no
+// subresources. The first write determines its kind.
 func WithDeduced() Option {
 	return func(s *server) error {
 		s.types, s.crd, s.replicas = deduced{}, nil, nil
@@ -85,7 +86,8 @@ func (h *Harness) Define(options ...Option) {
 	}
 }
 
-// Store replaces the stored object by obj, without a manager. It adds what a server sets in a stored object.
+// Store replaces the stored object with obj, without a manager. It adds the fields that a server sets in a stored
+// object.
 func (h *Harness) Store(obj any) {
 	h.t.Helper()
 	st, err := h.server.store(h.state, obj)
@@ -93,7 +95,7 @@ func (h *Harness) Store(obj any) {
 	h.state = st
 }
 
-// Do does a write and returns its result.
+// Do makes a write and returns its result.
 func (h *Harness) Do(w Write) Result {
 	h.t.Helper()
 	st, out := h.server.do(h.state, w)
@@ -121,8 +123,8 @@ func (h *Harness) Owners(path string) []managedfields.Key {
 	return out
 }
 
-// RequireOwner fails the test unless exactly these managers own a path, with any operation; without managers, unless
-// nobody does.
+// RequireOwner fails the test unless exactly these managers own a path, with any operation. Without managers, it fails
+// if the path has an owner.
 func (h *Harness) RequireOwner(path string, managers ...string) {
 	h.t.Helper()
 	got, want := sets.New[string](), sets.New(managers...)
@@ -135,7 +137,7 @@ func (h *Harness) RequireOwner(path string, managers ...string) {
 	}
 }
 
-// must ends the test if the harness was used wrongly.
+// must ends the test if the harness is misused.
 func (h *Harness) must(err error) {
 	h.t.Helper()
 	if err != nil {
@@ -146,7 +148,7 @@ func (h *Harness) must(err error) {
 
 // Result is the result of a write.
 type Result struct {
-	// Object is a copy of the stored object after the write, even if that was rejected; nil if there is none.
+	// Object is a copy of the stored object after the write, even if the write was rejected; nil if there is no object.
 	Object *unstructured.Unstructured
 	// ManagedFields are the entries of Object.
 	ManagedFields managedfields.Entries
@@ -160,10 +162,10 @@ type Result struct {
 	Warnings []fieldmanager.Warning
 }
 
-// state is the object between two writes. It is a value: a write returns another one, and live is never changed.
+// state is the object between two writes. It is a value: a write returns a new state, and never changes live in place.
 type state struct {
 	live   map[string]any // nil before it is created
-	writes int            // so far, stored or not: the clock
+	writes int            // number of writes so far, stored or not; determines the time
 	stored int            // the resourceVersion
 }
 
@@ -183,6 +185,6 @@ func (st state) entries() (managedfields.Entries, error) {
 // withObject returns a result with copies of the object and its entries.
 func (r Result) withObject(st state) Result {
 	r.Object = st.object()
-	r.ManagedFields, _ = st.entries() // those that can't be decoded are only in Object
+	r.ManagedFields, _ = st.entries() // entries that can't be decoded are only in Object
 	return r
 }

@@ -87,8 +87,8 @@ func TestInvalidWrites(t *testing.T) {
 	}
 }
 
-// TestWritesToAnotherObject shows that no write turns the existing object into another one, as none does through a
-// server's URL.
+// TestWritesToAnotherObject shows that no write replaces the object by an object with another name or kind, which a
+// server's URL does not allow either.
 func TestWritesToAnotherObject(t *testing.T) {
 	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func TestMissingSubresources(t *testing.T) {
 	}
 }
 
-// failures is a TB that keeps what it is told.
+// failures is a TB that records messages.
 type failures struct{ said []string }
 
 func (f *failures) Helper() {}
@@ -153,7 +153,7 @@ func (f *failures) Errorf(format string, args ...any) {
 }
 func (f *failures) FailNow() {}
 
-// TestRequireOwnerFails shows the message of a failure.
+// TestRequireOwnerFails shows the message when RequireOwner fails.
 func TestRequireOwnerFails(t *testing.T) {
 	f := &failures{}
 	h := fieldmanagertest.New(f, fieldmanagertest.WithSchema(twoFields))
@@ -162,8 +162,8 @@ func TestRequireOwnerFails(t *testing.T) {
 	require.Equal(t, []string{".spec.a is owned by [alice], want [bob carol]"}, f.said)
 }
 
-// TestConverter shows conflicts and removals through a real conversion
-// (spec rules 5.6 and 6.3), and that ownership survives its failure (spec rule 10.1).
+// TestConverter shows conflicts and removals with a real conversion (spec rules 5.6 and 6.3), and that ownership
+// survives a failed conversion (spec rule 10.1).
 func TestConverter(t *testing.T) {
 	broken := false
 	renaming := writetest.Changing(func(from, to string, obj map[string]any) error {
@@ -201,7 +201,7 @@ func TestConverter(t *testing.T) {
 	h.RequireOwner(".spec.b", "bob")
 }
 
-// TestObjects shows that objects may be Go structs or YAML.
+// TestObjects shows that an object may be a Go struct or YAML.
 func TestObjects(t *testing.T) {
 	h := fieldmanagertest.New(t)
 	obj := &metav1.PartialObjectMetadata{
@@ -213,8 +213,7 @@ func TestObjects(t *testing.T) {
 	require.Equal(t, "settings", h.Live().GetName())
 }
 
-// TestNumbersOfGo shows that a tree may have any numbers that Go has, as a literal
-// easily does.
+// TestNumbersOfGo shows that a tree may have numbers of any Go type, as Go literals often have.
 func TestNumbersOfGo(t *testing.T) {
 	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(twoFields))
 	given := map[string]any{"spec": map[string]any{"a": 1, "b": uint8(2)}}

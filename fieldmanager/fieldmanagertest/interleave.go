@@ -14,13 +14,13 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// defaultLimit is the default number of orders that are run.
+// defaultLimit is the default maximum number of orders to run.
 const defaultLimit = 1000
 
-// Sample limits the orders that are run.
+// Sample limits the number of orders to run.
 type Sample struct {
-	// Limit is the largest number of orders to run; 0 means 1000. If there are more, a random sample is run, in which
-	// all orders are equally likely.
+	// Limit is the maximum number of orders to run; 0 means 1000. If there are more orders, a random sample is run,
+	// drawn from all orders with equal probability.
 	Limit int
 	// Seed determines the sample.
 	Seed uint64
@@ -41,30 +41,30 @@ type Order struct {
 
 // Interleaving is the result of running writes in all orders.
 type Interleaving struct {
-	// Total is the number of orders; more than len(Orders) if these are a sample.
+	// Total is the number of possible orders. It is larger than len(Orders) if these are a sample.
 	Total *big.Int
 	// Orders are the orders that were run, sorted by their sequences: first those that begin with a write of the first
 	// sequence.
 	Orders []Order
-	// Objects are the different objects that the orders end with, as YAML without times, in the order of their first
-	// occurrence. Owners are the different managed fields.
+	// Objects are the distinct final objects of the orders, as YAML without times, in the order of their first
+	// occurrence. Owners are the distinct managed fields.
 	Objects, Owners []string
-	// Diverging are two orders that differ only in two neighbouring writes and have different results; nil if all results
-	// are equal. In a sample, they need not be in Orders.
+	// Diverging are two orders that differ only in two neighbouring writes and have different results; nil if all
+	// results are equal. If Orders is a sample, it may not contain them.
 	Diverging *[2]Order
-	// Interrupted reports that the run ended before all orders were run.
+	// Interrupted means that the run ended before all orders were run.
 	Interrupted bool
 }
 
 // refused reports whether a write failed with an error other than a conflict.
 func refused(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
-// Converges reports whether all orders that were run end with the same object and owners.
+// Converges reports whether all orders that were run result in the same object and the same owners.
 func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Owners) <= 1 }
 
-// Interleave runs the writes of all sequences in every order that keeps the order of each sequence, each time on the
-// current object. A write that fails changes nothing, and its sequence continues. The object of the harness does not
-// change.
+// Interleave runs the writes of all sequences in every order that preserves the order within each sequence. Each run
+// starts from the current object. A write that fails changes nothing, and its sequence continues. Interleave does not
+// change the object of the harness.
 func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
 	h.t.Helper()
 	return h.server.interleave(h.state, sample, sequences, "", RunOptions{})
@@ -99,7 +99,7 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, step s
 	return w.report
 }
 
-// labelsOf returns the names of the writes: the manager, with a number if it has several writes.
+// labelsOf returns the names of the writes: the manager, with a number if the manager has several writes.
 func labelsOf(sequences [][]Write) [][]string {
 	count, met := map[string]int{}, map[string]int{}
 	for _, sequence := range sequences {
@@ -130,8 +130,8 @@ func countOrders(sequences [][]Write) *big.Int {
 	return total
 }
 
-// allOrders yields every order that begins with begin and continues with the sequences, sorted. There may be more than
-// fit into memory.
+// allOrders yields, sorted, every order that begins with begin and continues with the writes of sequences. It yields
+// them one by one, because all orders may not fit into memory.
 func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		isWhole := true
@@ -154,10 +154,10 @@ func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
 	}
 }
 
-// drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a
-// sequence is which, makes all orders equally likely.
+// drawOrders returns n different random orders, sorted. To make all orders equally likely, it shuffles all writes, and
+// then ignores which write of a sequence is which.
 func drawOrders(sequences [][]Write, n int, seed uint64, o RunOptions) [][]int {
-	var first []int // the first sequence, then the second, and so on
+	var first []int // the number of each sequence, once per write
 	for i, sequence := range sequences {
 		first = append(first, slices.Repeat([]int{i}, len(sequence))...)
 	}
@@ -171,7 +171,7 @@ func drawOrders(sequences [][]Write, n int, seed uint64, o RunOptions) [][]int {
 	return slices.SortedFunc(maps.Values(drawn), slices.Compare)
 }
 
-// interleaver runs orders one after the other.
+// interleaver runs orders one after another.
 type interleaver struct {
 	s         *server
 	start     state
@@ -199,7 +199,7 @@ func (w *interleaver) run(order []int) Order {
 	return out
 }
 
-// place returns the position of text in list. It appends new texts.
+// place returns the position of text in list, and appends text if it is new.
 func place(places map[string]int, list *[]string, text string) int {
 	i, ok := places[text]
 	if !ok {
@@ -221,7 +221,7 @@ func lasting(live map[string]any) (object, owners string) {
 	for _, name := range []string{"managedFields", "creationTimestamp", "resourceVersion"} {
 		delete(metadata, name)
 	}
-	// Without times, entries are sorted by the rest.
+	// Without times, entries are sorted by their other fields.
 	entries := make([]string, 0, len(list))
 	for _, entry := range list {
 		if timed, ok := entry.(map[string]any); ok {
@@ -233,9 +233,10 @@ func lasting(live map[string]any) (object, owners string) {
 	return renderYAML(live), strings.Join(entries, "")
 }
 
-// nearest returns two orders that differ in two neighbouring writes and have different results, or nil if all results
-// are equal. It prefers different objects to different owners. They are on the way from one order to another: a bubble
-// sort, one swap of neighbours at a time. Its ends differ, so two neighbours on it do.
+// nearest returns two orders that differ only in two neighbouring writes and have different results; nil if all results
+// are equal. It prefers different objects to different owners. It takes two orders with different results and
+// transforms one into the other with a bubble sort, one swap of neighbours at a time: at least one swap changes the
+// result.
 func (w *interleaver) nearest() *[2]Order {
 	differ := func(a, b Order) bool { return a.Owners != b.Owners }
 	if len(w.report.Objects) > 1 {

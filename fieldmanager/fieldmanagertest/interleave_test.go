@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// appenders are managers that each append n words to one set, so that the set's
-// order tells who came when.
+// appenders are managers that each append n words to one set, so that the set's order shows the order of the writes.
 func appenders(managers, n int) (out [][]Write) {
 	for m := range managers {
 		name := string(rune('a' + m))
@@ -28,7 +27,7 @@ func appenders(managers, n int) (out [][]Write) {
 const wordSet = `spec: {type: object, properties: {` +
 	`words: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}`
 
-// TestInterleaveOneByOne: each order ends as its writes do when a new harness does them one by one.
+// TestInterleaveOneByOne: each order has the same result as a new harness that makes its writes one by one.
 func TestInterleaveOneByOne(t *testing.T) {
 	for _, sequences := range [][][]Write{
 		appenders(2, 2),
@@ -57,8 +56,8 @@ func TestInterleaveOneByOne(t *testing.T) {
 	}
 }
 
-// TestDivergingNeighbours requires of the pair that is reported that it differs
-// in one swap and ends differently, in complete runs and in samples of all sizes.
+// TestDivergingNeighbours requires that the reported pair differs in one swap and has different results, in complete
+// runs and in samples of all sizes.
 func TestDivergingNeighbours(t *testing.T) {
 	for _, limit := range []int{2, 3, 10, 89, 90, 1000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestDivergingNeighbours(t *testing.T) {
 	}
 }
 
-// TestDrawOrders requires different, sorted orders that keep every sequence whole.
+// TestDrawOrders requires distinct, sorted orders that preserve the order within each sequence.
 func TestDrawOrders(t *testing.T) {
 	sequences := appenders(3, 3)
 	orders := drawOrders(sequences, 50, 3, RunOptions{})

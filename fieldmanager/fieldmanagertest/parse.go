@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// Grammar says how a scenario is written: its steps, and what can be expected of them.
+// Grammar describes how a scenario is written: its steps and their expected results.
 //
 //go:embed grammar.txt
 var Grammar string
@@ -25,21 +25,21 @@ type step struct {
 	word string
 	body []byte
 	want []txtar.File
-	// grouped are the writes of an interleave.
+	// grouped are the writes that belong to an interleave step.
 	grouped []*step
 
-	// The words after the first word.
-	list  []string // words without =, except for force
+	// The fields below are the words after the first word.
+	list  []string // words without =, except force
 	keys  map[string]string
-	write Write // what they say of a write
+	write Write // the write that the words describe
 }
 
-// stepWord is what a step may have, by its first word.
+// stepWord describes the allowed words and results of a step with a given first word.
 type stepWord struct {
 	isWrite    bool
 	hasManager bool
-	keys       []string // of its key=value words
-	results    []string // none for a step that defines the type or the object
+	keys       []string // allowed keys of key=value words
+	results    []string // nil for a step that defines the type or the object
 }
 
 var writeWord = stepWord{
@@ -56,10 +56,10 @@ var stepWords = map[string]stepWord{
 
 var expectations = append(writeWord.results, "orders")
 
-// directive matches a line of the comment that is for programs.
+// directive matches a line for programs in the comment.
 var directive = regexp.MustCompile(`(?m)^(rules|differs):(.*)\n?`)
 
-// parse returns a scenario before its run. An error has the name of the step. Lines may end in CRLF.
+// parse parses a scenario without running it. An error names the step. Lines may end in CRLF.
 func parse(data []byte) (*Scenario, error) {
 	archive := txtar.Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	s := &Scenario{comment: archive.Comment}
@@ -135,7 +135,7 @@ func (s *Scenario) add(file txtar.File) error {
 	return nil
 }
 
-// withoutWrites is the error of an interleave step without writes.
+// withoutWrites returns the error for an interleave step without writes.
 func (st *step) withoutWrites() error {
 	return fmt.Errorf("step %q: expected writes after it", st.name)
 }
@@ -159,7 +159,7 @@ func (st *step) parseWords(kind stepWord, words []string) error {
 	if kind.hasManager && len(rest) > 0 {
 		st.write.manager, rest = rest[0], rest[1:]
 	}
-	if st.word != "schema" && len(rest) > 0 { // which has versions
+	if st.word != "schema" && len(rest) > 0 { // schema has versions
 		return fmt.Errorf("unknown word %q", rest[0])
 	}
 	if agent, ok := st.keys["agent"]; ok {

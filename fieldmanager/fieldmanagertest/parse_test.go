@@ -20,7 +20,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// TestParseErrors shows invalid scenarios; the error has the file and the step.
+// TestParseErrors shows invalid scenarios; the error names the file and the step.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, why, text, want string }{
 		{"step", "a step that there is none of", head + "-- aply alice --\n",
@@ -48,7 +48,7 @@ func TestParseErrors(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestBrokenScenarios shows how a failing scenario is reported.
+// TestBrokenScenarios shows the errors of failing scenarios.
 func TestBrokenScenarios(t *testing.T) {
 	const apply = "-- apply alice --\nspec: {a: 1}\n"
 	for _, c := range []struct {
@@ -72,15 +72,14 @@ func TestBrokenScenarios(t *testing.T) {
 			}
 			f := &failures{}
 			fieldmanagertest.Run(f, s.Path)
-			// The decoder words its error now like this and now like that.
+			// The wording of the decoder's error varies.
 			same := strings.NewReplacer("unable to unmarshal", "cannot unmarshal")
 			require.Equal(t, same.Replace(s.Err().Error()), same.Replace(strings.Join(f.said, "\n")))
 		})
 	}
 }
 
-// TestRewritten shows that a scenario holds once it is rewritten, and that YAML
-// may be laid out in any way.
+// TestRewritten shows that a rewritten scenario passes, and that YAML may have any style.
 func TestRewritten(t *testing.T) {
 	s, err := fieldmanagertest.RunFile(written(t, "About.\n\nrules: 1.1, 2.2\ndiffers: 3\n"+head+
 		"-- apply alice --\nspec: {a: 1}\n-- interleave --\n-- apply bob --\nspec: {a: 1}\n-- apply alice --\n{}\n"))
@@ -105,8 +104,7 @@ func TestRewritten(t *testing.T) {
 	require.ErrorContains(t, err, `step 1, "schema": `, "what is expected was not to blame")
 }
 
-// TestLineEnds shows that lines may end as on Windows, and that what is written
-// then ends as everywhere.
+// TestLineEnds shows that a scenario may have Windows line endings, and that a rewritten scenario has none.
 func TestLineEnds(t *testing.T) {
 	data, err := os.ReadFile("../../doc/examples/diverge.txtar")
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 // Source is a scenario in its text form, without its expected results.
 type Source struct {
-	// About is the comment without the lines for programs, and Rules are the rules that these list.
+	// About is the comment without the lines for programs; Rules are the rules that those lines list.
 	About string
 	Rules []string
 	// Steps are its steps, in order.
@@ -41,33 +41,33 @@ func ParseSource(text []byte) (*Source, error) {
 	return s, nil
 }
 
-// Played is what a step did.
+// Played is the result of a step.
 type Played struct {
 	// Word is the first word of the step: apply, schema and so on.
 	Word string
-	// Before is a copy of the object before the step, nil if there was none. The object after it is in Result.
+	// Before is a copy of the object before the step; nil if there was none. Result has the object after the step.
 	Before *unstructured.Unstructured
-	// Type is the type of the object after the step, nil as long as it is not known.
+	// Type is the type of the object after the step; nil if it is not known yet.
 	Type *typed.Type
-	// Result is the result of a write. For other steps it has the object, and the error if the step failed.
+	// Result is the result of a write. For other steps, it has the object, and the error if the step failed.
 	Result
-	// Plan is the plan of an apply that could be planned. Its values belong to the engine.
+	// Plan is the plan of an apply, if it could be planned. Its values belong to the engine.
 	Plan *plans.Plan
 	// Ways are the ways out of the conflicts of an apply.
 	Ways []conflictreport.WayOut
-	// Intent is what an extract step returns.
+	// Intent is the result of an extract step.
 	Intent map[string]any
 	// Orders is the report of an interleave step.
 	Orders *Interleaving
-	// IsGrouped reports that the step is a write of the interleave step before it, and has no result of its own.
+	// IsGrouped means that the step is a write of the preceding interleave step, and has no result of its own.
 	IsGrouped bool
 }
 
-// Play runs steps without expected results, and returns what each did. A step that fails changes nothing, and the
-// steps after it run. Writes that follow an interleave belong to it, up to the next step of another kind.
+// Play runs steps without expected results, and returns the result of each. A step that fails changes nothing, and the
+// following steps still run. Writes after an interleave step belong to it, up to the next step of another kind.
 func Play(steps []SourceStep) []Played {
 	out := make([]Played, len(steps))
-	parsed := make([]*step, len(steps)) // nil for those that are not run by themselves
+	parsed := make([]*step, len(steps)) // nil for steps that do not run on their own
 	var s Scenario
 	for i, source := range steps {
 		before := len(s.script)
@@ -75,7 +75,7 @@ func Play(steps []SourceStep) []Played {
 		switch {
 		case err != nil:
 			out[i].Err = err
-			s = Scenario{} // nothing belongs to what failed
+			s = Scenario{} // no write belongs to a step that failed
 		case len(s.script) == before:
 			out[i] = Played{Word: s.script[before-1].word, IsGrouped: true}
 		default:
@@ -83,7 +83,7 @@ func Play(steps []SourceStep) []Played {
 		}
 	}
 	r := &runner{server: newServer(), maxOrders: maxPlayedOrders}
-	var last *call // of the engine, by the current step
+	var last *call // the engine's last call in the current step
 	r.server.observe = func(c call) { last = &c }
 	for i, st := range parsed {
 		switch {
@@ -103,10 +103,10 @@ func Play(steps []SourceStep) []Played {
 	return out
 }
 
-// maxPlayedOrders is the largest number of orders that [Play] runs.
+// maxPlayedOrders is the maximum number of orders that [Play] runs.
 const maxPlayedOrders = 1000
 
-// plan adds what the engine says about an apply that was done: its plan, and the ways out of its conflicts.
+// plan adds the plan of an apply that was done, and the ways out of its conflicts.
 func (p *Played) plan(c call) {
 	options := plans.Options{Manager: c.write.manager, Force: c.write.force}
 	p.Plan, _ = plans.New(context.Background(), c.manager, c.live, c.object, options)

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 )
 
-// The steps of a scenario, without what is expected, do what they do when it is run.
+// TestPlay: the steps of a scenario have the same results in Play as when the scenario is run.
 func TestPlay(t *testing.T) {
 	source, err := fieldmanagertest.ParseSource([]byte(`Two managers.
 
@@ -59,7 +59,7 @@ spec: {a: 3}
 	require.True(t, played[7].IsGrouped)
 }
 
-// Without a schema, lists are atomic and maps are granular.
+// TestDeduced: without a schema, lists are atomic and maps are granular.
 func TestDeduced(t *testing.T) {
 	h := fieldmanagertest.New(t, fieldmanagertest.WithDeduced())
 	h.Do(fieldmanagertest.Apply("alice", "{apiVersion: example.dev/v1, kind: Widget, spec: {map: {a: 1}, list: [1, a]}}"))

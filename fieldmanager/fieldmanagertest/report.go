@@ -14,11 +14,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// maxRows is the number of orders that a report lists.
+// maxRows is the maximum number of orders that a report lists.
 const maxRows = 24
 
-// String returns a report for people: the number of orders and results, each order, and the two that diverge, with
-// the difference of their results.
+// String returns a report for people: the numbers of orders and results, each order, and the two diverging orders with
+// the difference between their results.
 func (r *Interleaving) String() string {
 	var b strings.Builder
 	conflicting, refusing := 0, 0
@@ -44,7 +44,7 @@ func (r *Interleaving) String() string {
 	case !r.Converges():
 		verdict = "they diverge"
 	case !slices.ContainsFunc(r.Orders, hasSuccess):
-		verdict = "every write was refused" // so the results mean nothing
+		verdict = "every write was refused" // so the results have no meaning
 	}
 	fmt.Fprintf(&b, "; %s: %s, %s of owners; %s with conflicts", verdict,
 		printable.Counted(len(r.Objects), "object", "objects"), printable.Counted(len(r.Owners), "set", "sets"),
@@ -74,7 +74,7 @@ func (r *Interleaving) String() string {
 
 func hasSuccess(o Order) bool { return slices.Contains(o.Errs, nil) }
 
-// refusals lists the different errors of writes.
+// refusals writes the distinct errors of rejected writes.
 func (r *Interleaving) refusals(b *strings.Builder) {
 	met := map[string]bool{}
 	for _, o := range r.Orders {
@@ -91,7 +91,7 @@ func (r *Interleaving) refusals(b *strings.Builder) {
 	}
 }
 
-// String returns the order on one line: its writes, results and errors.
+// String returns the order in one line: its writes, results and errors.
 func (o Order) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: object %d, owners %d", strings.Join(o.Writes, " "), o.Object+1, o.Owners+1)
@@ -111,7 +111,7 @@ func (o Order) String() string {
 	return b.String()
 }
 
-// renderYAML renders what has a JSON value as printable YAML; keys are sorted.
+// renderYAML renders a value that can be written as JSON as printable YAML; keys are sorted.
 func renderYAML(v any) string {
 	b, err := printable.Marshal(v)
 	if err != nil {
@@ -122,7 +122,7 @@ func renderYAML(v any) string {
 
 // diff returns the unified diff of two texts that end with a newline; empty if they are equal.
 func diff(nameA, nameB, a, b string) string {
-	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // which fails only if a writer does
+	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // fails only if its writer fails
 		A: slices.Collect(strings.Lines(a)), B: slices.Collect(strings.Lines(b)),
 		FromFile: nameA, ToFile: nameB, Context: 3,
 	})

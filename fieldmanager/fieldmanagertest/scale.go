@@ -12,8 +12,8 @@ import (
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// scale writes to the scale subresource: it converts the object to a Scale with its part of the managed fields,
-// writes to it, and converts the replicas and owners back (spec rule 2.8).
+// scale makes a write to the scale subresource: it converts the object to a Scale, with the relevant part of the
+// managed fields, writes to the Scale, and converts replicas and owners back (spec rule 2.8).
 func (s *server) scale(st state, w Write, body map[string]any, version string) (map[string]any, error) {
 	object, err := s.convert(st.live, version)
 	if err != nil {

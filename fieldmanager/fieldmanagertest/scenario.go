@@ -21,9 +21,9 @@ type Scenario struct {
 	Path string
 	// About is the comment without the lines for programs.
 	About string
-	// Rules are the numbers of the rules that it shows (lines "rules:").
+	// Rules are the numbers of the rules that the scenario shows (lines "rules:").
 	Rules []string
-	// Differs are the numbers of the differences from upstream that it shows (lines "differs:").
+	// Differs are the numbers of the differences from upstream that the scenario shows (lines "differs:").
 	Differs []int
 	// Steps are its steps, in order.
 	Steps []Step
@@ -37,11 +37,11 @@ type Scenario struct {
 type Step struct {
 	// Name is the text of the step, such as "apply bob force".
 	Name string
-	// Err is how the result differs from the expected one; nil if it does not. It has a diff of texts, with - for the
-	// expected lines.
+	// Err describes how the result differs from the expected one; nil if it does not differ. It has a diff of texts, in
+	// which - marks expected lines.
 	Err error
 
-	stage bool // it defines the type or the object, and has no expected result
+	stage bool // defines the type or the object, and has no expected result
 }
 
 // Err returns the errors of all steps, or nil.
@@ -55,8 +55,8 @@ func (s *Scenario) Err() error {
 	return errors.Join(errs...)
 }
 
-// Rewritten returns the file with the actual results. It returns an error if a step without expected results (schema,
-// crd, live) failed: no expectation corrects that, and later steps have wrong results.
+// Rewritten returns the file with the actual results. It returns an error if a step that defines the type or the object
+// (schema, crd, live) failed, because then the results of later steps are wrong, or if the run was interrupted.
 func (s *Scenario) Rewritten() ([]byte, error) {
 	for i, st := range s.Steps {
 		if st.Err != nil && (st.stage || errors.Is(st.Err, ErrInterrupted)) {
@@ -66,17 +66,17 @@ func (s *Scenario) Rewritten() ([]byte, error) {
 	return txtar.Format(&txtar.Archive{Comment: s.comment, Files: s.files}), nil
 }
 
-// RunFile runs the scenario in a file. It returns an error if the file can't be read or parsed. The errors of steps
-// are in the result.
+// RunFile runs the scenario in a file. It returns an error if the file can't be read or parsed. Errors of steps are in
+// the result.
 func RunFile(path string) (*Scenario, error) { return RunFileWith(path, RunOptions{}) }
 
-// RunOptions observe a run, and may end it. The zero value does neither.
+// RunOptions observe a run and can end it. The zero value does neither.
 type RunOptions struct {
-	// Context ends the run. An interleave step then fails with ErrInterrupted and a partial report, and the later steps
-	// are not run.
+	// Context ends the run. An interleave step then fails with ErrInterrupted and a partial report, and later steps do
+	// not run.
 	Context context.Context
-	// Progress is called before each order of an interleave step, and at its end, with the number of orders that were
-	// run.
+	// Progress is called before each order of an interleave step, and after the last one, with the number of orders
+	// that have been run.
 	Progress func(step string, done, total int)
 }
 
@@ -88,7 +88,7 @@ func (o RunOptions) report(step string, done, total int) {
 	}
 }
 
-// ErrInterrupted reports that a run was ended by its context.
+// ErrInterrupted means that the context ended the run.
 var ErrInterrupted = errors.New("interrupted")
 
 // Run runs the scenario in a file as a test.
@@ -124,7 +124,7 @@ func RunFileWith(path string, o RunOptions) (*Scenario, error) {
 	return s, nil
 }
 
-// record adds a step and its result, compared with the expected one.
+// record adds a step and compares its result with the expected result.
 func (s *Scenario) record(st *step, p Played) {
 	for _, written := range append([]*step{st}, st.grouped...) {
 		s.files = append(s.files, txtar.File{Name: written.name, Data: written.body})
@@ -143,10 +143,10 @@ type runner struct {
 	server    *server
 	state     state
 	options   RunOptions
-	maxOrders int // of an interleave step
+	maxOrders int // maximum number of orders of an interleave step
 }
 
-// do runs a step. If it fails, it changes nothing but the clock.
+// do runs a step. A step that fails changes only the clock.
 func (r *runner) do(st *step) Played {
 	p := Played{Word: st.word, Before: r.state.object()}
 	switch st.word {
@@ -169,7 +169,7 @@ func (r *runner) do(st *step) Played {
 	return p
 }
 
-// interleave runs the writes of an interleave step in their orders.
+// interleave runs the writes of an interleave step in all orders.
 func (r *runner) interleave(st *step) (*Interleaving, error) {
 	if len(st.grouped) == 0 {
 		return nil, st.withoutWrites()
@@ -182,7 +182,7 @@ func (r *runner) interleave(st *step) (*Interleaving, error) {
 	return report, nil
 }
 
-// expectationOf renders the result of a step as files of the archive.
+// expectationOf renders the result of a step as files of the txtar archive.
 func expectationOf(p Played) (files []txtar.File) {
 	switch {
 	case p.Conflicts != nil:
@@ -208,7 +208,7 @@ func expectationOf(p Played) (files []txtar.File) {
 	return files
 }
 
-// renderConflicts renders the message and causes of the Status.
+// renderConflicts renders the message and causes of the Status for conflicts.
 func renderConflicts(c conflicts.Conflicts) string {
 	status := c.Status()
 	return renderYAML(map[string]any{"message": status.Message, "causes": status.Details.Causes})
@@ -246,7 +246,7 @@ func compareExpectations(st *step, got []txtar.File) error {
 	return errors.Join(errs...)
 }
 
-// canonical returns an expected result as it would be rendered, so YAML may have any style.
+// canonical returns an expected result in the form in which results are rendered, so that its YAML may have any style.
 func canonical(f txtar.File) string {
 	switch f.Name {
 	case "want", "conflict":
@@ -259,7 +259,7 @@ func canonical(f txtar.File) string {
 	return string(f.Data)
 }
 
-// sequencesOf returns the writes of each manager, in the order of their first write.
+// sequencesOf groups writes by manager. Managers are in the order of their first write.
 func sequencesOf(steps []*step) (out [][]Write) {
 	for _, st := range steps {
 		i := slices.IndexFunc(out, func(sequence []Write) bool { return sequence[0].manager == st.write.manager })
@@ -271,8 +271,8 @@ func sequencesOf(steps []*step) (out [][]Write) {
 	return out
 }
 
-// extract returns the intent of a manager: what its Apply entry owns, or its Update entry if it has none
-// (spec rule 7.1).
+// extract returns the intent of a manager: the fields that its Apply entry owns, or its Update entry if it has no Apply
+// entry (spec rule 7.1).
 func (r *runner) extract(st *step) (map[string]any, error) {
 	entries, err := r.state.entries()
 	if err != nil {

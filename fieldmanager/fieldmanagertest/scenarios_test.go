@@ -37,7 +37,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Where an order ends says nothing when nothing was written.
+// TestRefusedOrders: if no write succeeded, the results of the orders have no meaning.
 func TestRefusedOrders(t *testing.T) {
 	for _, row := range []struct {
 		name, alice, bob string
@@ -73,7 +73,7 @@ func TestRefusedOrders(t *testing.T) {
 	}
 }
 
-// manyOrders is a scenario of twelve managers, and a step behind it.
+// manyOrders returns a scenario with an interleave step of twelve managers, and a step after it.
 func manyOrders(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(
@@ -89,8 +89,8 @@ func manyOrders(t *testing.T) string {
 	return path
 }
 
-// A long interleave tells how far it is, and ends when it is told to, with what is
-// known.
+// TestInterrupt: a long interleave step reports its progress, and can be interrupted; its report then has the results
+// so far.
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var told []int

@@ -32,21 +32,21 @@ const (
 	objectUID  = "00000000-0000-4000-8000-000000000001"
 )
 
-// server writes to an object as an API server does, as far as managed fields are concerned. The object is in a
-// [state].
+// server writes to an object like an API server, as far as managed fields are concerned. The object is in a [state].
 type server struct {
 	types     fieldmanager.Types
 	converter fieldmanager.Converter
 	kind      schema.GroupKind // empty until it is known
 	versions  []string         // the preferred version first
 	crd       map[string]any   // nil for a built-in kind
-	// replicas are the paths of what the subresource scale sets, by version; none for a version without it.
+	// replicas has, by version, the path of the replicas that the scale subresource sets; nil for a version without
+	// scale.
 	replicas map[string][]string
 
-	now      time.Time              // of the current write
-	warnings []fieldmanager.Warning // of the current write
+	now      time.Time              // time of the current write
+	warnings []fieldmanager.Warning // warnings of the current write
 
-	// observe, if it is set, is called for each call of the engine.
+	// observe, if it is not nil, is called for each call of the engine.
 	observe func(call)
 }
 
@@ -64,7 +64,7 @@ func newServer() *server {
 	return &server{types: openapi.Builtin(), converter: fieldmanager.NoneConverter{}}
 }
 
-// do does a write. If it fails, only the clock of the state changes. The result has no object, see Result.withObject.
+// do makes a write. If it fails, only the clock of the state changes. The result has no object; see Result.withObject.
 func (s *server) do(st state, w Write) (state, Result) {
 	s.now, s.warnings = start.Add(time.Duration(st.writes)*time.Second), nil
 	next := st
@@ -110,7 +110,8 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	return s.toStore(st, object)
 }
 
-// versionOf returns the version of an object, the preferred one if it has none that is served.
+// versionOf returns the version of an object, or the preferred version if the object's version is missing or not
+// served.
 func (s *server) versionOf(body map[string]any) string {
 	apiVersion, _ := body["apiVersion"].(string)
 	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && gv.Group == s.kind.Group &&
@@ -160,7 +161,7 @@ func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live
 	}
 }
 
-// sameObject rejects a body for another object than the request's. The engine checks the kind of an apply.
+// sameObject rejects a body that names another object than the stored one. For an apply, the engine checks the kind.
 func (s *server) sameObject(w Write, body, live map[string]any) error {
 	before, _ := live["metadata"].(map[string]any)
 	name := body["metadata"].(map[string]any)["name"]
@@ -182,7 +183,7 @@ func (s *server) sameObject(w Write, body, live map[string]any) error {
 	return nil
 }
 
-// copyFields sets the named fields of metadata that an object has.
+// copyFields copies the named fields of metadata that the source has.
 func copyFields(metadata, from map[string]any, names ...string) {
 	before, _ := from["metadata"].(map[string]any)
 	for _, name := range names {
@@ -192,7 +193,7 @@ func copyFields(metadata, from map[string]any, names ...string) {
 	}
 }
 
-// engine calls the engine. It must not change its arguments, even if it fails (spec rule 1.6).
+// engine calls the engine, and checks that the engine does not change its arguments, even if it fails (spec rule 1.6).
 func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[string]any) (map[string]any, error) {
 	m, err := s.manager(gvk, w.subresource)
 	if err != nil {
@@ -200,7 +201,7 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	}
 	c := call{server: s, manager: m, write: w, object: state{live: body}.object()}
 	object := &unstructured.Unstructured{Object: body}
-	var stored runtime.Object // nil for a create
+	var stored runtime.Object // nil interface for a create
 	if live != nil {
 		stored, c.live = &unstructured.Unstructured{Object: live}, state{live: live}.object()
 	}
@@ -233,7 +234,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 			ResetFields: s.resets(subresource, gvk.Version).Filters(),
 			Clock:       func() time.Time { return s.now },
 			Warnings: func(warning fieldmanager.Warning) {
-				// A write asks for the same conversion several times.
+				// A write needs the same conversion several times.
 				isSame := func(w fieldmanager.Warning) bool { return w.String() == warning.String() }
 				if !slices.ContainsFunc(s.warnings, isSame) {
 					s.warnings = append(s.warnings, warning)
@@ -241,7 +242,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 			}})
 }
 
-// reset returns object with the fields that the write must not change as in live.
+// reset returns object with live's values in the fields that the write must not change.
 func (s *server) reset(st state, w Write, object map[string]any, version string) (map[string]any, error) {
 	live, err := s.convert(st.live, version)
 	if err != nil {
@@ -251,7 +252,7 @@ func (s *server) reset(st state, w Write, object map[string]any, version string)
 	return managedfields.With(s.resets(w.subresource, version).Restore(live, object), list), nil
 }
 
-// convert returns the object at a version, or nil.
+// convert returns the object at a version; nil for a nil object.
 func (s *server) convert(tree map[string]any, version string) (map[string]any, error) {
 	to := s.at(version)
 	if tree == nil || tree["apiVersion"] == to.String() {
@@ -264,8 +265,8 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 	return gostruct.Tree(out)
 }
 
-// toStore returns the object with the fields that a server sets, or nil if it is the stored one. A change of only
-// times of entries is no change, as in a server.
+// toStore returns the object with the fields that a server sets, or nil if it equals the stored object. As in a server,
+// a change of only the times of entries is not a change.
 func (s *server) toStore(st state, object map[string]any) (map[string]any, error) {
 	object = trees.Copy(object).(map[string]any)
 	metadata := object["metadata"].(map[string]any)
@@ -274,7 +275,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 		metadata["creationTimestamp"] = s.now.Format(time.RFC3339)
 	} else {
 		copyFields(metadata, st.live, "uid", "creationTimestamp", "resourceVersion")
-		// An object that is stored at a removed version differs; storing it again does no harm.
+		// An object that is stored at a removed version differs, and is harmlessly stored again.
 		same, err := s.convert(object, s.versionOf(st.live))
 		if err == nil && typed.Equal(managedfields.With(same, nil), managedfields.With(st.live, nil)) &&
 			managedfields.Equal(&unstructured.Unstructured{Object: same}, &unstructured.Unstructured{Object: st.live}, true) {
@@ -285,7 +286,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 	return object, nil
 }
 
-// store returns the state with the object obj, unchanged.
+// store returns the state with obj as the stored object, unchanged.
 func (s *server) store(st state, obj any) (state, error) {
 	tree, err := decode(obj)
 	if err != nil {

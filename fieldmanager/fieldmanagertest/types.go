@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// thing returns the definition of a Thing in the group example.dev with the given properties.
+// thing returns the CustomResourceDefinition of Thing in the group example.dev with the given properties.
 func thing(properties map[string]any, versions []string) map[string]any {
 	if len(versions) == 0 {
 		versions = []string{"v1"}
@@ -43,7 +43,7 @@ func thing(properties map[string]any, versions []string) map[string]any {
 	}
 }
 
-// deduced has the type of values without a schema for every kind.
+// deduced returns, for every kind, the type of values without a schema.
 type deduced struct{}
 
 func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
@@ -81,7 +81,7 @@ func (s *server) serves(subresource, version string) bool {
 		subresource == "scale" && s.replicas[version] != nil
 }
 
-// identify makes the object one of the built-in kind that the first write has.
+// identify makes the object an object of the built-in kind that the first write has.
 func (s *server) identify(tree map[string]any) error {
 	if s.kind.Kind != "" {
 		return nil
@@ -97,7 +97,7 @@ func (s *server) identify(tree map[string]any) error {
 		return fmt.Errorf("no type for %s", gvk)
 	}
 	s.kind, s.versions = gvk.GroupKind(), []string{gvk.Version}
-	// A built-in type has the subresource scale if it has spec.replicas.
+	// A built-in type with spec.replicas has the scale subresource.
 	if fieldOf(fieldOf(t, "spec"), "replicas") != nil {
 		s.replicas = map[string][]string{gvk.Version: {"spec", "replicas"}}
 	}
@@ -112,12 +112,12 @@ func fieldOf(t *typed.Type, name string) *typed.Type {
 	return t.Map.Field(name).Type
 }
 
-// at returns the group version of the object at a version.
+// at returns the group version for a version of the object.
 func (s *server) at(version string) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.kind.Group, Version: version}
 }
 
-// resets returns what a write through a subresource resets, at a version.
+// resets describes the fields that a write through a subresource resets, at a version.
 func (s *server) resets(subresource, version string) resetfields.Write {
 	return resetfields.Write{
 		Kind: s.kind.WithVersion(version), Subresource: subresource, IsBuiltin: s.crd == nil, Types: s,
@@ -129,6 +129,6 @@ func (s *server) Versions(schema.GroupKind) []string { return s.versions }
 
 // HasStatus implements [resetfields.Types].
 func (s *server) HasStatus(kind schema.GroupVersionKind) bool {
-	types, _ := s.types.(*openapi.Registry) // nil for objects without a schema
+	types, _ := s.types.(*openapi.Registry) // nil for an object without a schema
 	return types.HasStatus(kind)
 }

@@ -26,10 +26,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestScenariosUpstream has upstream do each write of every scenario, on the
-// object that the scenario has at that point. Managed fields, objects and
-// conflicts are the same, except in scenarios that name a row of
-// doc/differences.md; in those, some write must still differ.
+// TestScenariosUpstream makes each write of every scenario with upstream too, on the object that the scenario has at
+// that point. Managed fields, objects and conflicts must be the same, except in scenarios that name a row of
+// doc/differences.md; in such a scenario, some write must differ.
 func TestScenariosUpstream(t *testing.T) {
 	paths, err := filepath.Glob("../../testdata/scenarios/*.txtar")
 	require.NoError(t, err)
@@ -58,11 +57,10 @@ func TestScenariosUpstream(t *testing.T) {
 	}
 }
 
-// compareUpstream has upstream do what the engine did, and returns an error when
-// the answers differ.
+// compareUpstream makes the same call with upstream, and returns an error if the results differ.
 func compareUpstream(c call) error {
 	if managedfields.ValidateManager(c.write.manager) != nil {
-		return nil // a server refuses it before it calls upstream, which accepts any name
+		return nil // servers reject the name before they call upstream, which accepts any name
 	}
 	out, now, err := callUpstream(c)
 	if (err == nil) != (c.err == nil) || apierrors.IsConflict(err) != apierrors.IsConflict(c.err) {
@@ -100,8 +98,8 @@ func redated(tree map[string]any, now, then time.Time) map[string]any {
 	return tree
 }
 
-// callUpstream does the write with apimachinery's field manager. It returns a
-// time before which no entry was dated by it.
+// callUpstream makes the write with apimachinery's field manager. It returns a time before which that field manager
+// dated no entry.
 func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	now := time.Now().UTC().Truncate(time.Second)
 	models, err := modelsOf(c)
@@ -129,7 +127,7 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	if err != nil {
 		return nil, now, err
 	}
-	// Before it is created, upstream's object has a kind and nothing else.
+	// Before its creation, upstream's object has only a kind.
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	if c.live != nil {
 		live = c.live.DeepCopyObject().(*unstructured.Unstructured)
@@ -138,7 +136,7 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	manager := c.write.manager
 	var out runtime.Object
 	if c.write.verb == applyVerb {
-		// A server gives no name as this one.
+		// A server uses this name if there is none.
 		if manager == "" {
 			manager = "unknown"
 		}
@@ -152,16 +150,16 @@ func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
 	return out.(*unstructured.Unstructured), now, nil
 }
 
-// modelsOf returns the OpenAPI models of the kind that was written, at every version: from the definition, or from the
-// embedded document.
+// modelsOf returns the OpenAPI models of the written kind at every version, from the CustomResourceDefinition or from
+// the embedded document.
 func modelsOf(c call) (map[string]*spec.Schema, error) {
 	switch {
-	case c.manager.Kind() == scaleKind: // which is in the documents of the resources with that subresource
+	case c.manager.Kind() == scaleKind: // scaleKind is in the documents of the resources that have the subresource
 		return oracle.BuiltinModels(schema.GroupVersion{Version: "v1"})
 	case c.server.crd == nil:
 		return oracle.BuiltinModels(c.manager.Kind().GroupVersion())
 	}
-	// The metadata of every object has the built-in type.
+	// Every object's metadata has the built-in type.
 	embedded, err := oracle.BuiltinModels(schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"})
 	if err != nil {
 		return nil, err
@@ -196,7 +194,7 @@ func modelsOf(c call) (map[string]*spec.Schema, error) {
 	return out, nil
 }
 
-// served is oracle.AsItIs for the versions that a server has of a kind.
+// served is oracle.AsItIs for the versions of a kind that a server serves.
 type served struct {
 	oracle.AsItIs
 	server *server

@@ -21,7 +21,7 @@ const (
 	patchVerb  verb = "patch"
 )
 
-// Write is one write of a manager. It is a value that can be reused. Make it with [Apply], [Update] or [Patch].
+// Write is one write of a manager. It is a value that can be reused. [Apply], [Update] and [Patch] return one.
 type Write struct {
 	verb        verb
 	manager     string
@@ -31,8 +31,8 @@ type Write struct {
 	subresource string
 }
 
-// Apply returns an apply of intent. The object of a write is YAML or JSON, a plain tree, or a runtime.Object. If it
-// has no apiVersion, kind or metadata.name, they are set.
+// Apply returns an apply of intent. The object of a write is YAML or JSON, a plain tree, or a runtime.Object. If it has
+// no apiVersion, kind or metadata.name, the harness sets them.
 func Apply(manager string, intent any) Write {
 	return Write{verb: applyVerb, manager: manager, object: intent}
 }
@@ -42,32 +42,32 @@ func Update(manager string, object any) Write {
 	return Write{verb: updateVerb, manager: manager, object: object}
 }
 
-// Patch returns a JSON merge patch (RFC 7386), which is an update of a part of the object: null removes.
+// Patch returns a JSON merge patch (RFC 7386), an update of a part of the object. A null removes a field.
 func Patch(manager string, part any) Write {
 	return Write{verb: patchVerb, manager: manager, object: part}
 }
 
-// Force returns the write with force, which takes the fields in conflict.
+// Force returns the write with force, which takes the fields in conflict from their owners.
 func (w Write) Force() Write {
 	w.force = true
 	return w
 }
 
-// At returns the write as a request for a version, such as v1beta1. By default, it is the version of the object, or
+// At returns the write as a request at a version, such as v1beta1. The default is the version of the object, or else
 // the first version of the type.
 func (w Write) At(version string) Write {
 	w.version = version
 	return w
 }
 
-// Through returns the write as one to a subresource: status or scale.
+// Through returns the write as a write to a subresource, status or scale.
 func (w Write) Through(subresource string) Write {
 	w.subresource = subresource
 	return w
 }
 
-// decode returns an object of any form as a plain tree, as a server decodes it from a request: with JSON numbers,
-// whatever their Go types. YAML is one document; an empty one is an object without fields.
+// decode returns an object of any form as a plain tree, as a server would decode it from a request: with JSON numbers,
+// whatever the Go types. YAML must be one document; an empty document is an object without fields.
 func decode(object any) (map[string]any, error) {
 	var text []byte
 	err := fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
@@ -87,7 +87,7 @@ func decode(object any) (map[string]any, error) {
 		return nil, err
 	}
 	var tree map[string]any
-	err = utiljson.Unmarshal(text, &tree) // which keeps whole numbers whole
+	err = utiljson.Unmarshal(text, &tree) // keeps whole numbers as integers
 	if tree == nil {
 		tree = map[string]any{}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// manifest returns an object of YAML.
+// manifest returns the object that a YAML text describes.
 func manifest(text string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
@@ -76,8 +76,7 @@ data: {color: blue, shape: round}
 	// alice gains .data.shape and loses .data.size, which is removed: true
 }
 
-// bob takes the color, and leaves the size to alice: one forced apply, which forces
-// nothing else.
+// bob takes over the color, and leaves the size to alice, with one forced apply that forces nothing else.
 func ExampleResolve() {
 	m, live := settings()
 	live.SetResourceVersion("7")
@@ -91,7 +90,7 @@ data: {color: blue, size: large}
 		{Fields: []string{".data.color"}, Decision: conflicts.Force},
 		{Decision: conflicts.GiveUp},
 	}}
-	// These rules name no objects; others want the metadata of live.
+	// These rules do not depend on the object; other rules need the metadata of the live object.
 	decide := func(all conflicts.Conflicts) []conflicts.Decision { return rules.Resolve(nil, all) }
 	r, err := plans.Resolve(context.Background(), m, live, intent, decide, plans.Options{Manager: "bob"})
 	if err != nil {

@@ -15,15 +15,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FoundBy returns the conflicts that a server's response of an apply names, for [Options].Found, without values. The
-// owners have entries in live, of any version; paths are of the version of the owner's entry. There are none if the
-// error is no conflict of an apply. The error says that a cause is about no entry of live: the object has changed
-// since, or the server is an unknown one. known are conflicts with known values, such as a plan's: they are returned as
-// they are. An owner that the apply itself would make, [fieldmanager.BeforeFirstApply], is found only among them.
+// FoundBy returns the conflicts that a server's response to an apply names, for [Options].Found, without values. It
+// finds the owners among the entries of live, of any version; a path is at the version of its owner's entry. If the
+// response is not a conflict of an apply, FoundBy returns none. It returns an error if a cause matches no entry of
+// live: then the object has changed since, or the server is of an unknown kind. known are conflicts with known values,
+// such as the conflicts of a plan; conflicts that are in known are returned from there. An owner whose entry the apply
+// itself would make, [fieldmanager.BeforeFirstApply], is found only in known.
 //
-// Kubernetes before 1.29 has a structured-merge-diff before v4.4, which overwrites paths of conflicts with others:
-// causes repeat paths, or name fields that their owner does not own. The owners are right. So where a cause is wrong,
-// and there is one cause for each of known, by the same owner, known is what was found.
+// Kubernetes before 1.29 uses structured-merge-diff before v4.4, which overwrites paths of conflicts with other paths:
+// causes repeat paths, or name fields that their owner does not own. Only the owners are correct. So if a cause is
+// wrong, and each conflict in known has one cause with the same owner, FoundBy returns known.
 func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (out conflicts.Conflicts, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(response, &status) || status.Status().Details == nil {
@@ -54,7 +55,7 @@ func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (ou
 	return out, nil
 }
 
-// haveOwners reports whether there is one cause for each conflict, which names its owner.
+// haveOwners reports whether each conflict in known has exactly one cause that names its owner.
 func haveOwners(causes []metav1.StatusCause, known conflicts.Conflicts) bool {
 	rest := slices.Clone(known)
 	for _, cause := range causes {
@@ -67,13 +68,14 @@ func haveOwners(causes []metav1.StatusCause, known conflicts.Conflicts) bool {
 	return len(rest) == 0
 }
 
-// isOwner reports whether a cause names the owner of a conflict. Servers may add a time.
+// isOwner reports whether a cause names the owner of a conflict. A server may add a time to the name.
 func isOwner(cause metav1.StatusCause, c conflicts.Conflict) bool {
 	rest, ok := strings.CutPrefix(cause.Message, "conflict with "+conflicts.Describe(c.Entry()))
 	return ok && (rest == "" || strings.HasPrefix(rest, " at "))
 }
 
-// foundBy returns the conflict of a cause: the entry that is described like its owner has the path.
+// foundBy returns the conflict of a cause: its owner is the entry that owns the path and has the description in the
+// cause.
 func foundBy(cause metav1.StatusCause, list managedfields.Entries) (c conflicts.Conflict, ok bool) {
 	for i := range list {
 		e := &list[i]

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// response is the 409 of a server, which names fields and managers.
+// response is a 409 from a server, which names fields and managers.
 type response struct{ details *metav1.StatusDetails }
 
 func (response) Error() string           { return "conflict" }
@@ -65,7 +65,7 @@ func TestFoundBy(t *testing.T) {
 	}
 }
 
-// TestFoundByOverwrittenPaths: servers before Kubernetes 1.29 name right owners and wrong paths.
+// TestFoundByOverwrittenPaths: servers before Kubernetes 1.29 name the correct owners with wrong paths.
 func TestFoundByOverwrittenPaths(t *testing.T) {
 	live := manifest(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, managedFields: [
 		{manager: ops, operation: Apply, apiVersion: autoscaling/v2, fieldsType: FieldsV1, fieldsV1: {f:spec: {f:minReplicas: {}, f:maxReplicas: {}}}}]}}`)

@@ -10,28 +10,28 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// OwnershipChange is how the entry of one manager changes. The paths are of the API version of the entry
-// (spec rule 13.3). Invariants, where before and after are what the manager owns:
+// OwnershipChange is the change of one manager's entry. Paths are at the API version of the entry (spec rule 13.3).
+// Invariants, where before and after are the field sets of the entry:
 //
 //	Gains   = after - before     Shares  ⊆ Gains
 //	Loses   = before - after     Removes ⊆ Loses
 type OwnershipChange struct {
 	// Manager is the key of the entry.
 	Manager managedfields.Key
-	// Version is the API version of the entry after the write, or before if the write removes the entry.
+	// Version is the API version of the entry after the write; before the write, if the write removes the entry.
 	Version string
-	// From is the API version of the entry before the write, if the write moves the entry to another one.
+	// From is the API version of the entry before the write, if the write changes the version of the entry.
 	From string
-	// Gains are the fields that only the entry after the write has, and Shares the ones among them that others own, too.
+	// Gains are the fields that only the entry after the write has. Shares are the gained fields that others own, too.
 	Gains, Shares *fieldpath.Set
-	// Loses are the fields that only the entry before the write has, and Removes the ones among them that are removed from
-	// the object, because they or something around them was dropped, and nobody else owns them.
+	// Loses are the fields that only the entry before the write has. Removes are the lost fields that the write removes
+	// from the object, because the manager dropped them or something around them, and nobody else owns them.
 	Loses, Removes *fieldpath.Set
 }
 
-// ownershipChanges returns how the entries of the merged object differ from live's.
+// ownershipChanges returns how the entries of the merged object differ from the entries of live.
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
-	before, _ := managedfields.Read(w.live) // nil has none; the apply has read live's entries, and written merged's
+	before, _ := managedfields.Read(w.live) // nil has none; cannot fail, because the apply read live and wrote merged
 	after, _ := managedfields.Read(merged)
 	out := OwnershipChanges(before, after)
 	removed := map[string]*fieldpath.Set{} // by version
@@ -40,7 +40,7 @@ func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
 		if c.Loses.IsEmpty() {
 			continue
 		}
-		version := cmp.Or(c.From, c.Version) // before the write
+		version := cmp.Or(c.From, c.Version) // the version before the write
 		if _, ok := removed[version]; !ok {
 			removed[version] = w.removed(merged, version)
 		}
@@ -49,8 +49,8 @@ func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
 	return out
 }
 
-// removed returns what the write removes from live at a version, without what a write there resets; nothing if a
-// conversion fails.
+// removed returns the fields that the write removes from live at a version, without the fields that a write at that
+// version resets. It returns nothing if a conversion fails.
 func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 	before, t, err1 := w.At(w.ctx, w.live, version)
 	after, _, err2 := w.At(w.ctx, merged, version)
@@ -64,8 +64,8 @@ func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 	return removed
 }
 
-// OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from those before, in the
-// order of managedfields.Key, without their Removes. An entry that can't be decoded owns nothing.
+// OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from the entries before,
+// in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing.
 func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChange) {
 	add := func(old, now *managedfields.Entry) {
 		c := OwnershipChange{
@@ -78,7 +78,7 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 		if c.Gains.IsEmpty() && c.Loses.IsEmpty() && c.From == "" {
 			return
 		}
-		if !c.Gains.IsEmpty() { // most only lose, and there may be 10,000
+		if !c.Gains.IsEmpty() { // most changes have no gains, and there may be 10,000 of them
 			c.Shares = ownedByOthers(after, c)
 		}
 		out = append(out, c)
@@ -100,7 +100,7 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 	return out
 }
 
-// ownedByOthers returns which of the fields that a manager gains others own too.
+// ownedByOthers returns the gained fields of a manager that other managers own, too.
 func ownedByOthers(l managedfields.Entries, c OwnershipChange) *fieldpath.Set {
 	var parts []*fieldpath.Set
 	for i := range l {

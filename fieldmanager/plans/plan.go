@@ -1,4 +1,4 @@
-// Package plans computes what an apply would do, and the ways out of its conflicts.
+// Package plans computes the effect of an apply before it is sent, and the ways out of its conflicts.
 //
 //	plan, err := plans.New(ctx, m, live, intent, plans.Options{Manager: "alice", Defaults: true})
 //	fmt.Println(plan.Outcome) // such as "changed"
@@ -34,14 +34,14 @@ type Outcome uint8
 
 // The outcomes, from the one with the least to the one with the greatest effect.
 const (
-	// Unchanged: the object and the owners of its fields stay as they are (spec rule 13.1). The resourceVersion need
-	// not: a server may store the same object once more.
+	// Unchanged: the object and the owners of its fields do not change (spec rule 13.1). The resourceVersion may
+	// change, because a server may store the same object again.
 	Unchanged Outcome = iota
 	// OwnershipOnly: only managed fields change.
 	OwnershipOnly
 	// Changed: the object changes, or is created.
 	Changed
-	// Conflict: others own what would change. A server responds with 409 and writes nothing.
+	// Conflict: other managers own fields that would change. A server responds with 409 and writes nothing.
 	Conflict
 )
 
@@ -54,66 +54,69 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
-// MarshalText returns what String does.
+// MarshalText returns the text of String.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// Options are the options of the planned apply, and what the server does that would get it.
+// Options are the options of the planned apply, and describe how the server processes it.
 type Options struct {
-	// Manager is who would apply.
+	// Manager is the name of the manager that would apply.
 	Manager string
-	// Force plans an apply that takes fields in conflict from their owners.
+	// Force plans an apply with force, which takes fields in conflict from their owners.
 	Force bool
-	// Defaults sets the defaults of the schema in live and the merged object, as a server does after it merged
-	// ([typed.Type.Default]). The Defaulter of the FieldManager is called with both in any case; it is for defaults
-	// that a server has in code.
+	// Defaults sets the defaults of the schema ([typed.Type.Default]) in live and in the merged object, as a server
+	// does after merging. The Defaulter of the FieldManager, which is for defaults that a server sets in code, is
+	// always called with both objects.
 	Defaults bool
-	// Defaulter is called with both objects, and does what a server in another process does in code when it decodes
-	// them; nil for nothing. Unlike the FieldManager's, it does not change the Object of the plan.
+	// Defaulter is called with both objects. It does what a server in another process does in code when it decodes
+	// them; nil does nothing. Unlike the FieldManager's Defaulter, it does not change the Object of the plan.
 	Defaulter func(runtime.Object)
-	// Prepare is called with the merged object, and does what a server does in code before it stores an update, besides
-	// resetting the ResetFields of the FieldManager: it puts back what such a write must not change, such as a
-	// Namespace's finalizers, and sets what follows from other fields. Both objects have their defaults; live must not
-	// be changed. Nil does nothing. Prepare is not called for a subresource.
+	// Prepare is called with the merged object. It does what a server does in code before it stores an update, in
+	// addition to resetting the ResetFields of the FieldManager: it restores fields that such a write must not change,
+	// such as the finalizers of a Namespace, and sets fields that depend on other fields. Both objects have their
+	// defaults; live must not be changed. Nil does nothing. Prepare is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
-	// Validate returns why a server refuses to store the merged object, after Prepare; New returns that error. live is
-	// nil for a create, and neither may be changed. Validate is not called for a conflict, which a server finds first.
-	// Nil refuses nothing.
+	// Validate returns the reason why a server rejects the merged object, after Prepare; New returns it as its error.
+	// live is nil for a create; neither object may be changed. Validate is not called if there is a conflict, because a
+	// server finds conflicts first. Nil rejects nothing.
 	Validate func(merged, live runtime.Object) error
-	// Found, if it is not nil, are the conflicts that a server found for the same apply, none if it is empty: they
-	// take the place of the plan's. A server can compare entries of versions for which the FieldManager has no
-	// Converter.
+	// Found, if it is not nil, replaces the conflicts of the plan by the conflicts that a server found for the same
+	// apply; an empty Found means that it found none. A server can also compare entries of versions for which the
+	// FieldManager has no Converter.
 	Found conflicts.Conflicts
-	// Semantics say which values are equal when live and the merged object are compared; nil for the FieldManager's
-	// own. Conflicts do not depend on it, because a server finds them before it decodes values. Servers compare custom
-	// resources as nil does, and built-in types, which are Go structs, as [typed.Canonical] does.
+	// Semantics decide which values are equal in the comparison of live with the merged object; nil means the
+	// FieldManager's own. They do not affect conflicts, because a server finds conflicts before it decodes values.
+	// Servers compare custom resources in compatible (nil) semantics, and built-in kinds, which are Go structs, in
+	// [typed.Canonical] semantics.
 	Semantics *typed.Semantics
 }
 
-// ErrPrecondition says that an intent has a resourceVersion other than live's, or a uid although there is no object. A
-// server responds with 409. A retry with the current object may succeed.
+// ErrPrecondition means that an intent has a resourceVersion other than live's, or a uid although the object does not
+// exist. A server responds with 409. A retry with the current object may succeed.
 var ErrPrecondition = errors.New("precondition failed")
 
 var errNoFieldManager = errors.New("expected a FieldManager, got nil")
 
-// Plan is what an apply would do. Nothing in it may be changed: it shares memory with the objects that it was made of.
+// Plan is the effect of an apply. It shares memory with the objects that it was made from, so nothing in it may be
+// changed.
 type Plan struct {
-	// Outcome is what a server would do.
+	// Outcome is the outcome on a server.
 	Outcome Outcome
-	// Object is the object that [fieldmanager.FieldManager.Apply] returns, for a conflict with force. A server may store
-	// another one, since it puts back what the write must not change, such as the status, and sets defaults.
+	// Object is the object that [fieldmanager.FieldManager.Apply] returns; for a conflict, the object that it returns
+	// with force. A server may store a different object, because it restores fields that the write must not change,
+	// such as the status, and sets defaults.
 	Object runtime.Object
-	// Conflicts are what the apply has without force, whether or not it is planned with force.
+	// Conflicts are the conflicts of the apply without force, even if force is planned.
 	Conflicts conflicts.Conflicts
-	// Ownership has the managers who gain or lose fields, in the order of managedfields.Key.
+	// Ownership has the changes of managers that gain or lose fields, in the order of managedfields.Key.
 	Ownership []OwnershipChange
 
 	typ           *typed.Type
 	semantics     *typed.Semantics
-	before, after map[string]any // live, nil for a create, and what a server would store
+	before, after map[string]any // live (nil for a create), and the object that a server would store
 }
 
-// String returns what a log wants of a plan: the outcome, the paths that change, and the owners of what is in
-// conflict. It has no values of objects.
+// String returns a text for logs: the outcome, the paths that change, and the owners of the fields in conflict. It
+// contains no values of objects.
 func (p *Plan) String() string {
 	var changes, found []string
 	for change := range p.Changes() {
@@ -136,7 +139,7 @@ func (p *Plan) String() string {
 	return text
 }
 
-// maxNamed is how many changes and conflicts the text of a plan names.
+// maxNamed is the maximum number of changes and conflicts in the text of a plan.
 const maxNamed = 10
 
 // ChangeKind says how a field changes.
@@ -144,36 +147,36 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	// Added: only the object after has the field.
+	// Added: only the new object has the field.
 	Added ChangeKind = "added"
-	// Modified: both have it, with other values.
+	// Modified: both objects have the field, with different values.
 	Modified ChangeKind = "modified"
-	// Removed: only the object before has it.
+	// Removed: only the old object has the field.
 	Removed ChangeKind = "removed"
-	// Reordered: a list has its items in another order.
+	// Reordered: the items of a list are in a different order.
 	Reordered ChangeKind = "reordered"
 )
 
 // Change is one field that changes.
 type Change struct {
 	Kind ChangeKind `json:"kind"`
-	// Path is the path of the field. A container that is added or removed with everything in it is one change.
+	// Path is the path of the field. The addition or removal of a container with its whole content is one change.
 	Path fieldpath.Path `json:"field"`
-	// Before and After are the values of the field; nil if there is none, and for a null.
+	// Before and After are the values of the field; nil if the field is missing or null.
 	Before any `json:"before"`
 	After  any `json:"after"`
 }
 
-// String says which field changes, and how. It has no values.
+// String says which field changes, and how. It contains no values.
 func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 
-// New returns the plan of an apply with the same arguments. Conflicts are no error; any other error is Apply's,
-// or [ErrPrecondition].
+// New returns the plan of an apply with the same arguments. Conflicts are not an error; any other error is Apply's
+// error or [ErrPrecondition].
 //
-// Outcome is the outcome on a server that merges as the engine does, restores the fields that the write resets (the
-// ResetFields of m) and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result
-// equals the stored object, the times of entries aside. So a plan is right if live is recent, and if the options match
-// the server: reset fields, defaults and semantics. A plan does not know validation and admission.
+// New assumes a server that merges as the engine does, restores the fields that the write resets (the ResetFields of m)
+// and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result equals the stored
+// object apart from the times of entries. So a plan is correct if live is current, and if the reset fields, defaults
+// and semantics in the options are the server's. A plan does not include validation and admission.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
 	*Plan, error) {
 	if m == nil {
@@ -216,8 +219,9 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return p, nil
 }
 
-// markEqual marks the conflicts at a version over values that are equal for a server. What the intent sets and no
-// object ever has, such as stringData of a Secret, is not known to be equal: a server may put it elsewhere.
+// markEqual marks the conflicts at a version whose values are equal for a server. A value that the intent sets and
+// stored objects never have, such as stringData of a Secret, is not considered equal, because a server may move it
+// elsewhere.
 func (p *Plan) markEqual(version string) {
 	changed := p.semantics.Compare(p.typ, p.before, p.after)
 	all := changed.Added.Union(changed.Modified).Union(changed.Removed)
@@ -228,7 +232,7 @@ func (p *Plan) markEqual(version string) {
 	}
 }
 
-// isZero reports whether a value may be absent for a server, as the zero value of a Go type.
+// isZero reports whether a server may treat a value as absent, because it is the zero value of its Go type.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -239,7 +243,7 @@ func isZero(v any) bool {
 	return v == nil || reflect.ValueOf(v).IsZero()
 }
 
-// touches reports whether a set has a path, one above it, or one below it.
+// touches reports whether a set contains a path, a path above it, or a path below it.
 func touches(set *fieldpath.Set, path fieldpath.Path) bool {
 	for _, e := range path {
 		member, below := set.At(e)
@@ -251,12 +255,12 @@ func touches(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.IsEmpty()
 }
 
-// write is the apply that is planned.
+// write is the planned apply.
 type write struct {
 	ctx context.Context
 	*fieldmanager.FieldManager
 	options fieldmanager.Options
-	version string         // of the FieldManager
+	version string         // the version of the FieldManager
 	live    runtime.Object // nil for none
 }
 
@@ -274,7 +278,7 @@ func (p *Plan) validate(validate func(merged, live runtime.Object) error) error 
 	return validate(merged, before)
 }
 
-// checkPreconditions refuses an intent that is for another object than live.
+// checkPreconditions rejects an intent whose preconditions, such as its resourceVersion, do not match live.
 func checkPreconditions(live, applied runtime.Object) error {
 	want, err := meta.Accessor(applied)
 	if err != nil {
@@ -300,7 +304,7 @@ func checkPreconditions(live, applied runtime.Object) error {
 	}
 }
 
-// compare sets p.after to what a server would store, and p.before to live, with the defaults of a server in both.
+// compare sets p.after to the object that a server would store, and p.before to live, both with the server's defaults.
 func (p *Plan) compare(w write, options Options) (err error) {
 	if w.live != nil {
 		if p.before, _, err = w.At(w.ctx, w.live, w.version); err != nil {
@@ -339,7 +343,7 @@ func (p *Plan) compare(w write, options Options) (err error) {
 	return p.change(&p.after, func(merged runtime.Object) { options.Prepare(merged, before) })
 }
 
-// change calls f, if it is not nil, with a copy of an object, and sets tree to the tree of that.
+// change calls f, if it is not nil, with a copy of an object, and sets tree to the tree of the changed copy.
 func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	if f == nil {
 		return nil
@@ -356,17 +360,17 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	return nil
 }
 
-// Changes yields the fields that change in the object, without managed fields, as [Changes] does. For a conflict they
-// are what an apply with force would change. There are none if the outcome is Unchanged or OwnershipOnly, or Conflict
-// over values that are equal for a server.
+// Changes yields the fields of the object that change, without managed fields, like [Changes]. For a conflict, it
+// yields the changes of the apply with force. It yields nothing if the outcome is Unchanged or OwnershipOnly, or if the
+// outcome is Conflict and the values are equal for a server.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return Changes(p.typ, p.semantics, p.before, p.after)
 }
 
-// Changes yields the fields that differ between two versions of an object of type t: first those that are added or
-// modified, then those that are removed, then the lists that are reordered, each in the order of fieldpath.Set.All. If
-// only items differ that do not fit their type, such as one without a key, their lists are modified. There are none if
-// both are equal by the semantics; nil means the semantics of JSON.
+// Changes yields the fields that differ between two states of an object of type t: first the added or modified fields,
+// then the removed fields, then the reordered lists, each in the order of fieldpath.Set.All. If only items differ that
+// do not fit their type, such as items without a key, their lists are modified. Changes yields nothing if both states
+// are equal in the semantics; nil means the semantics of JSON.
 func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if semantics.Equal(t, before, after) {
@@ -394,7 +398,7 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 	}
 }
 
-// topmost returns the paths of set that are not below another path of it.
+// topmost returns the paths of set that are not below another path of set.
 func topmost(set *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
 		if e.Member {

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// oneLine writes a plan in lines: outcome, changes, conflicts, ownership.
+// oneLine returns the text of a plan: outcome, changes, conflicts, ownership.
 func oneLine(p *plans.Plan) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.Outcome)
@@ -52,7 +52,7 @@ func oneLine(p *plans.Plan) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestPlan shows what a plan says of each outcome (spec rules 13.1, 13.2 and 13.3).
+// TestPlan shows plans with each outcome (spec rules 13.1, 13.2 and 13.3).
 func TestPlan(t *testing.T) {
 	day := start.Add(24 * time.Hour)
 	live := func(t *testing.T) *unstructured.Unstructured {
@@ -143,7 +143,8 @@ alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a s
 	}
 }
 
-// TestPlanAsText: a log gets the outcome, the first paths that change, and who owns what is in conflict; no values.
+// TestPlanAsText: the text for logs has the outcome, the first changed paths, and the owners of conflicts, but no
+// values.
 func TestPlanAsText(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: secret, labels: {}}"), "alice", false)
@@ -173,8 +174,8 @@ added .spec null {"text":"a"}
 alice gains .spec.text`, oneLine(p))
 }
 
-// The first apply to an object that nobody tracked gives what is in it to
-// before-first-apply, which the plan tells.
+// TestPlanOfTheFirstApply: the first apply to an untracked object gives its fields to before-first-apply, and the plan
+// shows this.
 func TestPlanOfTheFirstApply(t *testing.T) {
 	m := newManager(t, "v1")
 	live := stored(object(t, "v1", "spec: {text: a, count: 1}"))
@@ -185,14 +186,14 @@ alice gains .spec.text shares .spec.text
 before-first-apply gains .spec,.spec.count,.spec.text shares .spec.text`, oneLine(p))
 }
 
-// keeping is a filter of a host: it keeps the paths at and below the paths of a set.
+// keeping is a filter of a host that keeps the paths in a set and the paths below them.
 type keeping struct{ *fieldpath.Set }
 
 func (k keeping) Filter(set *fieldpath.Set) *fieldpath.Set { return set.AtOrBelow(k.Set) }
 
-// TestPlanPutsBack shows that what a write resets, and a server puts back, is no change (spec rules 2.9 and 13.1): it
-// is as it is in live, whatever shape it has, also where the write resets items, what live lacks, or all but one
-// field.
+// TestPlanPutsBack: fields that a write resets or that a server restores do not change (spec rules 2.9 and 13.1). They
+// are as in live, whatever their shape, even if the write resets items, fields that live lacks, or all fields except
+// one.
 func TestPlanPutsBack(t *testing.T) {
 	excluding := func(paths ...fieldpath.Path) fieldpath.Filter {
 		return fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}
@@ -206,7 +207,7 @@ func TestPlanPutsBack(t *testing.T) {
 		name, why    string
 		filter       fieldpath.Filter
 		live, intent string
-		want         string // the changes
+		want         string // expected changes
 	}{
 		{"changed", "", text, "spec: {count: 1, text: a}", "spec: {count: 1, text: b}", "unchanged"},
 		{"added", "", text, "spec: {count: 1}", "spec: {count: 1, text: b, labels: {k: v}}", "unchanged"},
@@ -246,7 +247,8 @@ func TestPlanPutsBack(t *testing.T) {
 	}
 }
 
-// TestPlanRemovesNothingThatIsReset: a manager that owned a field before it was reset gives it up, and it stays.
+// TestPlanRemovesNothingThatIsReset: a manager that owns a field which is reset now loses the field, and the field
+// remains.
 func TestPlanRemovesNothingThatIsReset(t *testing.T) {
 	for _, row := range []struct {
 		filter fieldpath.Filter
@@ -270,8 +272,8 @@ func TestPlanRemovesNothingThatIsReset(t *testing.T) {
 	}
 }
 
-// An entry that gets a new time moves to another place in the list, which a server writes even if the object stays the
-// same.
+// TestPlanOfAnotherOrderOfEntries: an entry with a new time may move in the list. A server writes this change even if
+// the object does not change.
 func TestPlanOfAnotherOrderOfEntries(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	pod := func(text string) *unstructured.Unstructured {
@@ -298,7 +300,7 @@ func TestPlanOfAnotherOrderOfEntries(t *testing.T) {
 	require.Equal(t, "ownership only", oneLine(p), "alice's entry now stands after zoe's")
 }
 
-// What a server's own code defaults is for its host to say.
+// TestPlanWithADefaulter: the host provides the defaults that a server sets in code.
 func TestPlanWithADefaulter(t *testing.T) {
 	m := newManager(t, "v1", func(o *fieldmanager.Options) {
 		o.Defaulter = func(obj runtime.Object) {
@@ -324,7 +326,8 @@ func TestPlanWithADefaulter(t *testing.T) {
 	)
 }
 
-// What a server's code puts back before it stores an update is no change, and what it refuses is an error.
+// TestPlanWithCodeOfTheServer: fields that a server's code restores before storing an update do not change, and an
+// object that the code rejects is an error.
 func TestPlanWithCodeOfTheServer(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
@@ -376,8 +379,7 @@ func TestPlanOfGoStructs(t *testing.T) {
 	require.IsType(t, live, p.Object)
 }
 
-// TestPlanErrors shows that a plan fails where the apply does, and for an intent
-// that is for another object.
+// TestPlanErrors shows that a plan fails if the apply fails, and if the intent is for another object.
 func TestPlanErrors(t *testing.T) {
 	m := newManager(t, "v1")
 	live := stored(object(t, "v1", "spec: {text: a}"))
@@ -413,7 +415,7 @@ func TestPlanErrors(t *testing.T) {
 			}
 			require.NotErrorIs(t, err, plans.ErrPrecondition)
 			if row.name == "another uid" {
-				return // a server validates that, with the metadata
+				return // a server validates the uid with the metadata
 			}
 			_, applyErr := writetest.Apply(m, row.live, row.intent, "alice", false)
 			require.Equal(t, applyErr, err)
@@ -463,8 +465,8 @@ func TestPlanOfABrokenEntry(t *testing.T) {
 		"alice's is kept, as no change of it can be told")
 }
 
-// TestPlansThatCannotBeMade: a plan fails where a defaulter or a Go struct can't take
-// what is merged, as the apply does, and also where only the plan asks.
+// TestPlansThatCannotBeMade: a plan fails, like the apply, if a defaulter or a Go struct can't take the merged object,
+// and also if only the plan calls the defaulter.
 func TestPlansThatCannotBeMade(t *testing.T) {
 	large := func(set *fieldmanager.Options) {
 		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
@@ -478,7 +480,7 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		live      runtime.Object
 		intent    runtime.Object
 		want      string
-		applies   bool // Apply succeeds
+		applies   bool // whether Apply succeeds
 	}{
 		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5),
 			"*writetest.Counted: ", false},
@@ -508,7 +510,7 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, "defaulting: ", "an apply does not default it; the plan does, to compare it")
 }
 
-// TestChangesOfItemsWithoutKeys: a change of what does not fit its type is one of the list around it.
+// TestChangesOfItemsWithoutKeys: a change of an item that does not fit its type is a change of the list around it.
 func TestChangesOfItemsWithoutKeys(t *testing.T) {
 	accounts, err := openapi.Builtin().Type(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"})
 	require.NoError(t, err)
@@ -522,7 +524,7 @@ func TestChangesOfItemsWithoutKeys(t *testing.T) {
 	require.Empty(t, slices.Collect(plans.Changes(accounts, nil, before, before)))
 }
 
-// Changes may be left off at any of them.
+// TestChangesStop: an iteration over changes can stop at each change.
 func TestChangesStop(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)

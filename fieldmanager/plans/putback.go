@@ -7,17 +7,17 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// serverFields are the fields of an object that only its server sets: those that nobody owns (spec rule 2.7), and the
-// two of an object that is being deleted.
+// serverFields are the fields of an object that only a server sets: the fields that are never owned (spec rule 2.7),
+// and two fields of an object that is being deleted.
 var serverFields = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "deletionTimestamp"), fieldpath.NewPath("metadata", "deletionGracePeriodSeconds")))
 
-// putBack returns the merged object with live's values of what the write must not change: what it resets
-// (spec rule 2.9), and serverFields. live is nil for a create.
+// putBack returns the merged object with live's values of all fields that the write must not change: the fields that it
+// resets (spec rule 2.9), and serverFields. live is nil for a create.
 func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]any, error) {
 	reset := w.options.ResetFields[w.version]
 	if fields, ok := reset.(fieldpath.Excluding); ok {
-		// Most filters exclude a few fields, with all that is in them.
+		// Most filters exclude a few fields with their whole content.
 		merged = resetfields.Restore(live, merged, fields.Set)
 	}
 	if live != nil {
@@ -29,8 +29,8 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 	return putBackFiltered(t, live, merged, reset)
 }
 
-// putBackFiltered restores live's values of the changed paths that the filter of the write excludes: paths that are not
-// plain fields, and paths of filters that are not sets.
+// putBackFiltered restores live's values of the changed paths that the filter of the write excludes, if the filter is
+// not a set, or contains paths that are not plain fields.
 func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath.Filter) (map[string]any, error) {
 	c := t.Compare(live, merged).Map(func(s *fieldpath.Set) *fieldpath.Set { return s.Difference(reset.Filter(s)) })
 	if c.IsUnchanged() {

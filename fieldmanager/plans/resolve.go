@@ -17,37 +17,37 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Resolution is an intent without conflicts that are not forced, made of one that was in conflict.
+// Resolution is an intent that results from decisions about conflicts. All conflicts that it still has are forced.
 type Resolution struct {
-	// Intent is what to apply. It shares memory with the intent that was in conflict, and with live.
+	// Intent is the intent to apply. It shares memory with the original intent and with live.
 	Intent *unstructured.Unstructured
-	// Force says that the apply has to be forced.
+	// Force means that the apply must be forced.
 	Force bool
-	// Forced are the conflicts that are decided by force; none if Force is false.
+	// Forced are the conflicts that were decided by force; none if Force is false.
 	Forced conflicts.Conflicts
-	// Plan is what applying Intent does. Its outcome is never Conflict.
+	// Plan is the plan of applying Intent. Its outcome is never Conflict.
 	Plan *Plan
 }
 
-// String returns what a log wants of a resolution. It has no values of objects.
+// String returns a text for logs. It contains no values of objects.
 func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan, r.Force) }
 
-// Resolve decides the conflicts of an apply one by one, and returns the intent that follows (spec rule 13.4). The
-// arguments are Apply's. decide is called once, unless there are no conflicts, and returns a decision for each; a
-// policy's Resolve decides so.
+// Resolve decides the conflicts of an apply one by one, and returns the resulting intent (spec rule 13.4). It has the
+// same arguments as Apply. If there are conflicts, decide is called once, and returns a decision for each conflict; the
+// method Resolve of a policy is such a function.
 //
 //	conflicts.Force   the field stays in the intent, and is taken from its owners
-//	conflicts.GiveUp  it is left out, with structs and lists that held nothing else; items and map entries
-//	                  around it stay
-//	conflicts.Share   it has live's value; where live has none, it is left out
-//	conflicts.Refuse  the error is all of the conflicts, as Apply's without force
+//	conflicts.GiveUp  the field is removed from the intent, with structs and lists that contained nothing else;
+//	                  items and map entries around it stay
+//	conflicts.Share   the field gets live's value, or is removed from the intent if live has no value
+//	conflicts.Refuse  the error has all conflicts, as for Apply without force
 //
-// A server forces all conflicts of a request or none. So fields that are not to be forced leave the intent, or get
-// live's value. If only some conflicts are forced, the intent gets live's resourceVersion, if there is one: if the
-// object has changed since, a server responds with 409 and forces no conflict that decide did not see. Then call
-// Resolve again.
+// A server forces either all conflicts of a request or none. So fields that must not be forced are removed from the
+// intent, or get live's value. If only some conflicts are forced, the intent gets live's resourceVersion, if live has
+// one: if the object has changed since, the server responds with 409, and does not force conflicts that decide has not
+// seen. Then call Resolve again.
 //
-// Without conflicts, the intent is applied itself. The error is [New]'s, or says that
+// Without conflicts, the intent does not change. The error is [New]'s, or says that
 //
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but what contains it is given up;
@@ -60,7 +60,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if err != nil {
 		return nil, err
 	}
-	tree, _ := gostruct.Tree(applied) // as New has read it
+	tree, _ := gostruct.Tree(applied) // cannot fail, because New has read it
 	out := &Resolution{Intent: &unstructured.Unstructured{Object: tree}, Plan: plan}
 	if plan.Outcome != Conflict {
 		return out, nil
@@ -74,7 +74,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if err != nil {
 		return nil, err
 	}
-	options.Found = nil // they are decided
+	options.Found = nil // the conflicts are decided
 	forced, shared := fieldpath.NewSet(decided[conflicts.Force]...), fieldpath.NewSet(decided[conflicts.Share]...)
 	existing := shared.Intersection(allPaths(t, liveTree))
 	if tree, err = withShared(t, tree, liveTree, existing); err != nil {
@@ -83,8 +83,8 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	left := fieldpath.NewSet(decided[conflicts.GiveUp]...).Union(shared.Difference(existing))
 	out.Force = !forced.IsEmpty()
 	options.Force = out.Force
-	// The container of what is left out may then be in conflict itself: an item or map entry stays, and live has null
-	// in its place. It is left out in its turn.
+	// The container of a removed field may itself be in conflict: the container is an item or map entry, which stays,
+	// and live has null in its place. Then the container is removed, too.
 	for {
 		tree = leaveOut(t, tree, left, forced)
 		for p := range forced.Difference(allPaths(t, tree)).All() {
@@ -114,10 +114,10 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	}
 }
 
-// resourceVersion is the field with which an intent is refused once live has changed.
+// resourceVersion is the field that makes a server reject an intent if live has changed.
 var resourceVersion = fieldpath.NewSet(fieldpath.NewPath("metadata", "resourceVersion"))
 
-// allPaths returns the paths of all values in a tree, containers included. It makes many lookups cheap.
+// allPaths returns the paths of all values in a tree, including containers, so that many lookups are cheap.
 func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 	return t.Compare(map[string]any{}, tree).Added
 }
@@ -163,8 +163,8 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 	return fields, nil
 }
 
-// withoutKeyField returns the path of the item if p is one of its key fields, which an item needs. A key field with its
-// default can be left out: the item has the same key without it.
+// withoutKeyField returns the path of the item if p is one of its key fields, because the item needs them. If the key
+// field has its default, it can be removed, because the key of the item stays the same.
 func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fieldpath.Path {
 	if !fieldsets.IsKeyField(p) {
 		return p
@@ -176,29 +176,29 @@ func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fie
 	return item
 }
 
-// withShared returns an intent with live's values at the paths of set, which live has.
+// withShared returns an intent with live's values at the paths of set. live must have these paths.
 func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) (map[string]any, error) {
 	if set.IsEmpty() {
 		return intent, nil
 	}
 	all := t.FieldSet(live)
-	// With everything below the paths, because the shapes may differ.
+	// Extract everything below the paths, because the shapes may differ.
 	part := t.Extract(live, set.Union(all.AtOrBelow(set)), true)
 	shared, err := t.Merge(intent, part, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err == nil {
 		_, err = t.Merge(live, shared.Value, typed.Rules{AllowUnknown: true})
 	}
 	if err != nil {
-		// An update may have left in live what no intent may have (spec rule 1.3).
+		// An update may have stored a value that intents may not have (spec rule 1.3).
 		return nil, fmt.Errorf("live's value can't be shared: %w", err)
 	}
 	out, _ := shared.Value.(map[string]any)
 	return out, nil
 }
 
-// LeaveOut returns an intent for m without the paths of set and what is below them. It also leaves out declared fields
-// that held nothing else, because the manager would own empty ones; items and entries of maps stay. The result shares
-// memory with the intent. The error is a [fieldmanager.ObjectError].
+// LeaveOut returns an intent for m without the paths of set and the paths below them. It also removes declared fields
+// that contained nothing else, because the manager would own them as empty fields. It does not remove items and map
+// entries. The result shares memory with the intent. The error is a [fieldmanager.ObjectError].
 func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime.Object, set *fieldpath.Set) (
 	*unstructured.Unstructured, error) {
 	if m == nil {
@@ -214,13 +214,14 @@ func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime
 	return &unstructured.Unstructured{Object: leaveOut(t, tree, set, nil)}, nil
 }
 
-// leaveOut is LeaveOut for a tree. Declared fields in kept stay, too. Items and entries of maps stay although they may
-// be empty, because a manager that drops them could remove what others have in them.
+// leaveOut is LeaveOut for a tree. It does not remove declared fields in kept. Items and map entries stay even if they
+// become empty, because a manager that drops them could remove fields in them that others own.
 func leaveOut(t *typed.Type, intent map[string]any, set, kept *fieldpath.Set) map[string]any {
 	if set.IsEmpty() {
 		return intent
 	}
-	// A declared field is left out if something in it is, and no leaf, empty list, item or entry in it stays.
+	// A declared field is removed if something in it is removed, and no leaf, empty list, item or map entry in it
+	// stays.
 	content := t.FieldSet(intent).Union(allPaths(t, intent).Leaves())
 	stays := content.RecursiveDifference(set)
 	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays.Union(kept)))

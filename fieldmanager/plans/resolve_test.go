@@ -20,8 +20,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// configMap is the example of the Kubernetes documentation, with a field more: two
-// managers, and an intent of the second that changes a field of the first.
+// configMap returns the example of the Kubernetes documentation with one more field: two managers, and an intent of the
+// second that changes a field of the first.
 func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstructured.Unstructured) {
 	now := start
 	m = builtinManager(t, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
@@ -38,7 +38,7 @@ func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstru
 	return m, live, text("{key: new value, color: blue, size: large}")
 }
 
-// each decides conflict by conflict.
+// each makes a decision for each conflict separately.
 func each(decide func(conflicts.Conflict) conflicts.Decision) func(conflicts.Conflicts) []conflicts.Decision {
 	return func(all conflicts.Conflicts) (out []conflicts.Decision) {
 		for _, c := range all {
@@ -48,13 +48,12 @@ func each(decide func(conflicts.Conflict) conflicts.Decision) func(conflicts.Con
 	}
 }
 
-// all decides all conflicts in one way.
+// all makes the same decision for all conflicts.
 func all(w conflicts.Decision) func(conflicts.Conflicts) []conflicts.Decision {
 	return each(func(conflicts.Conflict) conflicts.Decision { return w })
 }
 
-// TestResolve shows what becomes of what is around a field that leaves the intent
-// (spec rule 13.4).
+// TestResolve shows what happens to the containers of a field that is removed from the intent (spec rule 13.4).
 func TestResolve(t *testing.T) {
 	for _, row := range []struct {
 		name, theirs, mine string
@@ -102,7 +101,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A field that its owner owns and live does not have can be shared with nobody.
+// TestShareWhatIsNotThere: a field that its owner owns but live does not have can't be shared.
 func TestShareWhatIsNotThere(t *testing.T) {
 	m := newManager(t, "v1")
 	out, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}]}"), "alice", false)
@@ -153,7 +152,7 @@ func TestResolveErrors(t *testing.T) {
 	require.NoError(t, err)
 	doubled := stored(live)
 	require.NoError(t, unstructured.SetNestedField(doubled.Object, []any{"a", "a"}, "spec", "set"))
-	// An updater's item that is gone: the item and its fields are in conflict.
+	// An updater's item that was removed: the item and its fields are in conflict.
 	gone, err := writetest.Update(
 		m,
 		stored(live),
@@ -206,7 +205,7 @@ func TestResolveErrors(t *testing.T) {
 }
 
 // TestResolveDefaultOfKey: live lacks the default of a key field that alice owns, and bob's intent has it. Without
-// force the field leaves the intent, and the item stays.
+// force, the key field is removed from the intent, and the item stays.
 func TestResolveDefaultOfKey(t *testing.T) {
 	m := newManager(t, "v1")
 	out, err := writetest.Apply(m, nil, object(t, "v1", "spec: {ports: [{port: 80, protocol: TCP}]}"), "alice", false)
@@ -231,8 +230,8 @@ func TestResolveDefaultOfKey(t *testing.T) {
 	}
 }
 
-// TestResolveInNull: live has null in the place of a map entry. Once the field in it is left out, the entry is in
-// conflict itself, and is left out, too.
+// TestResolveInNull: live has null in place of a map entry. After the field in the entry is removed from the intent,
+// the entry itself is in conflict, and is removed, too.
 func TestResolveInNull(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}
 	schemas, err := openapi.CompileV3([]byte(`{"openapi":"3.0.0","components":{"schemas":{"box":{"type":"object",
@@ -286,7 +285,7 @@ func TestLeaveOut(t *testing.T) {
 			require.Equal(t, object(t, "v1", intent), given)
 		})
 	}
-	// Duplicates and undeclared fields are the server's to refuse.
+	// LeaveOut accepts duplicates and undeclared fields; the server rejects them.
 	out, err := plans.LeaveOut(t.Context(), m, object(t, "v1", "spec: {text: a, set: [b, b], other: c}"),
 		fieldpath.NewSet(fieldpath.NewPath("spec", "text")))
 	require.NoError(t, err)
@@ -300,7 +299,7 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
-// TestWaysOut shows the three ways out as a program sees them.
+// TestWaysOut shows the three ways out in the form that programs use.
 func TestWaysOut(t *testing.T) {
 	m, live, intent := configMap(t)
 	options := plans.Options{Manager: "bob"}
@@ -326,8 +325,8 @@ func TestWaysOut(t *testing.T) {
 	require.Equal(t, int32(409), report.Conflicts.Status().Code)
 }
 
-// TestResolveAcrossVersions has conflicts at a version where a field has another
-// name, or is made of others: no way out of them may be promised that there is not.
+// TestResolveAcrossVersions has conflicts at a version where a field has another name, or consists of other fields.
+// Only ways out that work may be suggested.
 func TestResolveAcrossVersions(t *testing.T) {
 	named := func(obj map[string]any, from, to string) {
 		if v, ok := obj[from]; ok {
@@ -385,8 +384,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 	}
 }
 
-// TestResolvedFor: an intent that forces some of the conflicts is for live as it was
-// seen, if that can be said.
+// TestResolvedFor: an intent that forces only some conflicts has live's resourceVersion, if live has one.
 func TestResolvedFor(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)

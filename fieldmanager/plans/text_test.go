@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestTexts: what a log prints of values is words, and has no value of a Secret.
+// TestTexts: texts of values for logs are readable, and contain no value of a Secret.
 func TestTexts(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	m := builtinManager(t, kind)

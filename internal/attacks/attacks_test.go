@@ -1,13 +1,11 @@
-// Package attacks_test sends hostile input through every package that takes any,
-// and holds what it costs against its size. This prints each attack, what it gets
-// and what it costs:
+// Package attacks_test sends hostile input through every package that accepts input, and compares the cost with the
+// size of the input. This command prints each attack, its result and its cost:
 //
 //	go test ./internal/attacks -run TestAttacks -v
 //
-// Each row is run at a size and at four times that size, in a child process with
-// a small stack and a hard limit on memory: a row that recurses as deep as its
-// input, or takes memory without bound, ends the child and fails the test rather
-// than the machine.
+// Each row runs at one size and at four times that size, in a child process with a small stack and a hard limit on
+// memory. A row that recurses as deep as its input, or allocates memory without bound, ends the child process and fails
+// the test, but does not exhaust the machine.
 package attacks_test
 
 import (
@@ -27,13 +25,13 @@ import (
 // An attack is one row of the table.
 type attack struct {
 	name string
-	why  string // what it goes for
+	why  string // what it attacks
 	gets string // the result, for readers of the table
-	size int    // how large it is first; then four times that; 1 for what has no size
-	// build makes the input of a size, and returns what is done with it. That is
-	// done several times, so it may change nothing.
+	size int    // the first size; the second is four times as large; 1 for an input without a size
+	// build makes the input of a size, and returns the function to run. That function runs several times, so it must
+	// not change the input.
 	build func(n int) func() error
-	// want is part of the error that it has to end with; empty for none.
+	// want is a part of the error that the function must return; empty if it must succeed.
 	want string
 }
 
@@ -48,9 +46,8 @@ func table() []attack {
 	return out
 }
 
-// The bounds on what four times the size may cost. Allocations do not flicker;
-// times do, so that only those beyond the floor count, and once in a few tries is
-// enough.
+// Bounds on the cost at four times the size. Allocations are reproducible; times are not, so only times above the floor
+// are checked, and a row passes if one of a few tries is within the bounds.
 const (
 	growth      = 4
 	maxTime     = 12.0
@@ -90,8 +87,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// ends returns the two ends of what a child wrote: a stack that overflowed fills
-// what is between them.
+// ends returns the beginning and the end of a child's output, because the trace of a stack overflow fills the middle.
 func ends(s string) string {
 	const most = 8 << 10
 	if len(s) <= 2*most {
@@ -100,7 +96,7 @@ func ends(s string) string {
 	return s[:most] + "\n…\n" + s[len(s)-most:]
 }
 
-// TestTable is what the child runs.
+// TestTable is the test that the child process runs.
 func TestTable(t *testing.T) {
 	if os.Getenv(childMarker) == "" {
 		t.Skip("run by TestAttacks, within limits")
@@ -119,7 +115,8 @@ func TestTable(t *testing.T) {
 			}
 			var small, large cost
 			for try := range tries {
-				// A large input whose first cost is in bounds need not be measured again: its least cost is, too.
+				// If the first cost of a large input is within the bounds, so is its least cost, and no second run is
+				// needed.
 				small, large = a.measure(t, a.size, 2), a.measure(t, growth*a.size, 1+min(try, 1))
 				if fault := large.against(small); fault == "" {
 					break
@@ -129,13 +126,13 @@ func TestTable(t *testing.T) {
 			}
 			t.Logf("%d: %v; %d: %v", a.size, small, growth*a.size, large)
 		})
-		runtime.GC() // what one row left must not be another's limit
+		runtime.GC() // garbage of one row must not affect the memory limit of the next
 	}
 }
 
-// cost is what one run took.
+// cost is the cost of one run.
 type cost struct {
-	time  time.Duration // of the CPU
+	time  time.Duration // CPU time
 	bytes uint64
 }
 
@@ -143,7 +140,7 @@ func (c cost) String() string {
 	return fmt.Sprintf("%.1f ms, %d KiB", float64(c.time.Microseconds())/1000, c.bytes>>10)
 }
 
-// against says what of c is not near linear, when small is a quarter of its size.
+// against describes which part of c is not nearly linear, where small is the cost of a quarter of the size.
 func (c cost) against(small cost) string {
 	if c.time > floorTime && float64(c.time) > maxTime*float64(max(small.time, time.Microsecond)) {
 		return "time is not linear"
@@ -154,7 +151,7 @@ func (c cost) against(small cost) string {
 	return ""
 }
 
-// measure runs a at a size so many times, and returns the least cost.
+// measure runs a several times at a size, and returns the least cost.
 func (a attack) measure(t *testing.T, n, runs int) (least cost) {
 	t.Helper()
 	run := a.build(n)
@@ -179,7 +176,7 @@ func (a attack) measure(t *testing.T, n, runs int) (least cost) {
 			least.bytes = c.bytes
 		}
 		if c.time > time.Second {
-			break // as precise as it need be
+			break // precise enough
 		}
 	}
 	return least

@@ -19,15 +19,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// converter converts as a function says.
+// converter is a function that converts.
 type converter func(runtime.Object, schema.GroupVersion) (runtime.Object, error)
 
 func (c converter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return c(obj, to)
 }
 
-// converting applies to an object with an entry of another version, which must be
-// there afterwards as it was.
+// converting applies to an object with an entry of another version, and checks that the entry is unchanged afterwards.
 func converting(c converter) func() error {
 	fields := tree{"f:spec": tree{"f:number": tree{}}}
 	live := stored(object(tree{"number": int64(1)}), entry("bob", "Update", "example.dev/v2", fields))

@@ -49,7 +49,7 @@ var bare = func() *typed.Type {
 
 // thing has every topology.
 var thing = func() *typed.Type {
-	// A list of lists of lists, as deep as one likes.
+	// A list of lists of lists, of any depth.
 	nested := writetest.StructOf(map[string]*typed.Type{"name": text, "value": text})
 	declare(nested, "list", typed.Field{Type: keyed(nested)})
 	// A struct that contains itself.
@@ -77,7 +77,7 @@ var thing = func() *typed.Type {
 	})
 }()
 
-// types knows one type at every version.
+// types returns the same type for every version.
 type types struct{ of *typed.Type }
 
 func (t types) Type(schema.GroupVersionKind) (*typed.Type, error) { return t.of, nil }
@@ -99,7 +99,7 @@ func object(spec tree) *unstructured.Unstructured {
 	}}
 }
 
-// stored returns an object as it comes back from a server, with managed fields.
+// stored returns an object as a server would return it, with managed fields.
 func stored(obj runtime.Object, entries ...any) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: gomaps.Clone(obj.(*unstructured.Unstructured).Object)}
 	metadata := tree{"name": "x", "uid": "u"}
@@ -128,7 +128,7 @@ func applied(by string, spec tree) *unstructured.Unstructured {
 	return stored(out)
 }
 
-// apply and update are what most rows do.
+// apply and update are the operations of most rows.
 func apply(m *fieldmanager.FieldManager, live, intent runtime.Object, force bool) func() error {
 	return func() error {
 		_, err := writetest.Apply(m, live, intent, "alice", force)
@@ -160,16 +160,15 @@ func maps(n int) any {
 	return v
 }
 
-// loop returns a map that holds itself, twice, so that it has no end and no bound
-// on how many ways there are to it.
+// loop returns a map that contains itself twice, so that it is infinitely deep, and the number of paths in it grows
+// exponentially.
 func loop() tree {
 	m := tree{}
 	m["a"], m["b"] = m, m
 	return m
 }
 
-// bomb returns a map of a few levels that all share what is in them: written out
-// it has 2^n values.
+// bomb returns a map with a few levels that share their content. Written out, it has 2^n values.
 func bomb(n int) tree {
 	m := tree{"x": "y"}
 	for range n {
@@ -187,7 +186,7 @@ func items(n int, value string) []any {
 	return out
 }
 
-// all does several things, and returns the first error.
+// all runs several steps, and returns the first error.
 func all(steps ...func() error) func() error {
 	return func() error {
 		for _, step := range steps {
@@ -199,7 +198,7 @@ func all(steps ...func() error) func() error {
 	}
 }
 
-// refused turns what must fail with a text into what must not.
+// refused returns a step that succeeds if the given step fails with an error that contains want.
 func refused(want string, step func() error) func() error {
 	return func() error {
 		if err := step(); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// same returns n items of one key, and pairs n pairs of items.
+// same returns n items with one key; pairs returns n pairs of items.
 func same(n int, value string) []any {
 	out := make([]any, n)
 	for i := range out {
@@ -21,7 +21,7 @@ func pairs(n int, value string) []any {
 	return append(items(n, value+"1"), items(n, value+"2")...)
 }
 
-// lists of live and of the new object, tracked.
+// changed tracks an update that replaces the list before by the list now.
 func changed(before, now []any) func() error {
 	fields := entry("ctl", "Update", "example.dev/v1", tree{"f:spec": tree{"f:list": tree{}}})
 	return updating(manager(), stored(object(tree{"list": before}), fields), stored(object(tree{"list": now}), fields))

@@ -19,7 +19,7 @@ import (
 
 const module = "github.com/tenure-ssa/tenure/"
 
-// publicPackages are the packages of the root module that others may import.
+// publicPackages are the packages of the root module that other modules can import.
 func publicPackages(t *testing.T) (paths []string, exports map[string]string) {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", "./...")
 	list.Dir = "../.."
@@ -39,7 +39,8 @@ func publicPackages(t *testing.T) (paths []string, exports map[string]string) {
 	return paths, exports
 }
 
-// takesObject reports whether a parameter of type t may be an object or a part of one, or has one in an exported field.
+// takesObject reports whether a parameter of type t may contain an object or a part of one, directly or in an exported
+// field.
 func takesObject(t gotypes.Type, depth int) bool {
 	switch t := gotypes.Unalias(t).(type) {
 	case *gotypes.Slice:

@@ -6,8 +6,8 @@ import "time"
 
 var start = time.Now()
 
-// limitMemory does nothing where there is no such limit; GOMEMLIMIT is set.
+// limitMemory does nothing on systems without such a limit; GOMEMLIMIT is set instead.
 func limitMemory(uint64) error { return nil }
 
-// cpuTime returns the time on the wall where there is no better one.
+// cpuTime returns wall-clock time on systems without a better measurement.
 func cpuTime() time.Duration { return time.Since(start) }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// limitMemory makes the process fail when it takes more memory than n bytes.
+// limitMemory makes the process fail if it needs more than n bytes of memory.
 func limitMemory(n uint64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: n, Max: n})
 }
 
-// cpuTime returns the CPU time of the process: what else the machine does is not in it.
+// cpuTime returns the CPU time of the process, which does not include other processes.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // there is no such error for this process
+		panic(err) // impossible for the own process
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

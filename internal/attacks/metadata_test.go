@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// with returns an object with another value of one of its fields.
+// with returns an object in which one field has another value.
 func with(name string, v any) *unstructured.Unstructured {
 	o := object(tree{"number": int64(1)})
 	o.Object[name] = v

@@ -270,7 +270,7 @@ func definition(schema string) []byte {
 		`"versions":[{"name":"v1","schema":{"openAPIV3Schema":` + schema + `}}]}}`)
 }
 
-// fieldsOf returns what a manager's entry has.
+// fieldsOf returns the fieldsV1 of a manager's entry.
 func fieldsOf(obj any, manager string) tree {
 	data, _ := obj.(interface{ UnstructuredContent() map[string]any })
 	metadata, _ := data.UnstructuredContent()["metadata"].(tree)
@@ -284,12 +284,12 @@ func fieldsOf(obj any, manager string) tree {
 	return nil
 }
 
-// discard takes what is rendered.
+// discard is a writer that discards its input.
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// js is the JSON of a value that has one.
+// js returns the JSON of a value that has JSON.
 func js(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

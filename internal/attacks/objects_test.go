@@ -41,7 +41,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// goThing is a Thing that is a Go struct.
+// goThing is a Thing as a Go struct.
 type goThing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -52,11 +52,11 @@ func (g *goThing) DeepCopyObject() runtime.Object {
 	if g == nil {
 		return (*goThing)(nil)
 	}
-	copied := *g // enough for what only reads
+	copied := *g // a shallow copy is enough, because callers only read
 	return &copied
 }
 
-// oddValues are values that a JSON decoder does not make.
+// oddValues are values that no JSON decoder returns.
 func oddValues() map[string]any {
 	type named string
 	circle := tree{}
@@ -77,7 +77,7 @@ func oddValues() map[string]any {
 	}
 }
 
-// odd is one input of [everyFunction]: a value, and an object with it at some place.
+// odd is one input of [everyFunction]: a value, and an object that contains it at some place.
 type odd struct {
 	what  string
 	value any
@@ -92,14 +92,14 @@ func (o odd) tree() tree {
 	return t
 }
 
-// isReadByAccessors reports whether Unstructured's own accessors read a place. They print a value of another type than
-// they expect, and fmt finds no end of a circle: the process ends, whoever calls them.
+// isReadByAccessors reports whether Unstructured's own accessors read a place. They print a value of an unexpected
+// type, and fmt never finishes printing a cycle: the process crashes, whoever calls them.
 func isReadByAccessors(place string) bool {
 	return place == "apiVersion" || place == "kind" || place == "last-applied" ||
 		strings.HasPrefix(place, "metadata") && place != "metadata.managedFields"
 }
 
-// oddities yields each odd value at each place that the engine looks at.
+// oddities returns each odd value at each place that the engine reads.
 func oddities() (all []odd) {
 	entry := func(member string, v any) []any {
 		e := tree{"manager": "m", "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1",
@@ -153,13 +153,13 @@ func oddities() (all []odd) {
 	)
 }
 
-// asUnstructured returns obj, or a nil pointer if it is another object.
+// asUnstructured returns obj if it is unstructured; otherwise a nil pointer.
 func asUnstructured(obj runtime.Object) *unstructured.Unstructured {
 	u, _ := obj.(*unstructured.Unstructured)
 	return u
 }
 
-// silent is a test that may fail.
+// silent is a TB that ignores failures.
 type silent struct{}
 
 type failed struct{}
@@ -168,7 +168,7 @@ func (silent) Helper()               {}
 func (silent) Errorf(string, ...any) {}
 func (silent) FailNow()              { panic(failed{}) }
 
-// inHarness does something with a harness whose test may fail.
+// inHarness calls do with a harness whose failures are ignored.
 func inHarness(do func(*fieldmanagertest.Harness), options ...fieldmanagertest.Option) {
 	defer func() {
 		if r := recover(); r != nil && r != (failed{}) {
@@ -178,7 +178,7 @@ func inHarness(do func(*fieldmanagertest.Harness), options ...fieldmanagertest.O
 	do(fieldmanagertest.New(silent{}, options...))
 }
 
-// sameAtAll converts objects that are the same at all versions.
+// sameAtAll is a converter for objects that are the same at all versions.
 type sameAtAll struct{ runtime.ObjectConvertor }
 
 func (sameAtAll) ConvertToVersion(obj runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
@@ -191,7 +191,7 @@ func (sameAtAll) New(schema.GroupVersionKind) (runtime.Object, error) {
 	return &unstructured.Unstructured{}, nil
 }
 
-// stores is a resource that stores what it gets.
+// stores is a resource that stores every object.
 type stores struct{}
 
 func (stores) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions, _ ...string) (
@@ -461,7 +461,7 @@ func everyFunction() map[string]func(odd) {
 	}
 }
 
-// where returns where a panic came from.
+// where returns the location of a panic.
 func where() string {
 	var lines []string
 	for line := range strings.Lines(string(debug.Stack())) {
@@ -472,8 +472,8 @@ func where() string {
 	return strings.Join(lines[min(2, len(lines)):min(6, len(lines))], " < ")
 }
 
-// TestEveryObject calls every exported function that takes an object with every odd one. It may return anything, but
-// not panic.
+// TestEveryObject calls every exported function that takes an object with every odd object. A function may return
+// anything, but must not panic.
 func TestEveryObject(t *testing.T) {
 	inputs, functions := oddities(), everyFunction()
 	for _, name := range slices.Sorted(gomaps.Keys(functions)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// managers returns n entries; each owns one of the items.
+// managers returns n entries, each of which owns one item.
 func managers(n int, operation string) []any {
 	out := make([]any, n)
 	for i := range out {

@@ -16,11 +16,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// evil holds what does something on a terminal: an escape sequence, its C1 form, an
-// override of the direction of text, and a character that nobody sees.
+// evil contains characters that affect a terminal or a reader: an escape sequence, its C1 form, an override of the text
+// direction, and an invisible character.
 const evil = "\x1b[2J\u009b31m\u202e\u200b\U000e0041"
 
-// harmless fails for a text that holds any of evil.
+// harmless returns an error for a text that contains any of evil.
 func harmless(text string) error {
 	if i := strings.IndexAny(text, evil[:1]+"\u009b\u202e\u200b\U000e0041"); i >= 0 {
 		return fmt.Errorf("%.20q is printed", text[i:])

@@ -12,7 +12,7 @@ func models(text string) []byte {
 	return []byte(`{"openapi":"3.0.0","components":{"schemas":{` + text + `}}}`)
 }
 
-// compiled compiles a document; it may fail, but it has to end.
+// compiled compiles a document; compilation may fail, but must end.
 func compiled(document []byte) func() error {
 	return func() error {
 		_, _ = openapi.CompileV3(document)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// quantities returns live and intent with amounts that are written differently.
+// quantities returns a live object and an intent with equal quantities in different spellings.
 func quantities(a, b string, n int) func() error {
 	left, right := tree{}, tree{}
 	for i := range n {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// notForZero are the functions and types that TestZeroValues does not call, and why.
+// notForZero are the functions and types that TestZeroValues does not call, with reasons.
 var notForZero = map[string]string{
 	"typed.List.KeyDefault":                 "an index, as of a slice",
 	"fieldmanager/fieldmanagertest.Harness": "made by New, of a test",
@@ -28,8 +28,8 @@ var notForZero = map[string]string{
 }
 
 // caller is a program that calls functions with zero values: nil for interfaces, pointers, maps and slices, and structs
-// of these, but for contexts, writers and functions. It prints those that panic. %s are its imports, the names
-// of methods that are not called, and the calls.
+// of these; only contexts, writers and functions are not zero. It prints the calls that panic. The %s are its imports,
+// the names of methods that are not called, and the calls.
 const caller = `package main
 
 import (
@@ -88,8 +88,8 @@ func main() {
 `
 
 // TestZeroValues calls every exported function, and every method of the zero value of every exported type, with zero
-// values. None of them may panic: a mistake of a host is an error, or nothing. The packages in compat that have
-// upstream's names panic where upstream does.
+// values. None of them may panic: a mistake of a host is an error, or has no effect. The packages in compat that have
+// upstream's names panic where upstream panics.
 func TestZeroValues(t *testing.T) {
 	paths, exports := publicPackages(t)
 	imports := importer.ForCompiler(token.NewFileSet(), "gc",

@@ -1,4 +1,4 @@
-// Package defaulted tells fields that somebody set from those that a server sets by itself.
+// Package defaulted distinguishes fields that a client set from fields that a server sets by default.
 package defaulted
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Without returns fields without the ones that a server sets to the same value if object lacks them: the defaults of
-// the type, and the defaults that defaulter, nil for none, sets in code. Nor does it return nulls, which servers set
-// for Go structs that are empty: Kubernetes before 1.35 stores creationTimestamp: null in every template. Nothing is
-// changed.
+// Without returns fields without those that a server would set to the same values if object lacked them: the defaults
+// of the type, and the defaults that defaulter sets in code. defaulter may be nil. Without also omits nulls, which
+// servers set for empty Go structs: Kubernetes before 1.35 stores creationTimestamp: null in every template. The
+// arguments are not changed.
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {

@@ -1,5 +1,5 @@
-// Package expansion limits what the aliases of a YAML document become, before a decoder builds it. The decoders limit
-// how many values aliases add, but not how many bytes (spec rule 12.9).
+// Package expansion limits the expanded size of the aliases in a YAML document, before a decoder expands them. Decoders
+// limit the number of values that aliases add, but not the number of bytes (spec rule 12.9).
 package expansion
 
 import (
@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// maxDepth is how deep a document is nested once its aliases are replaced. The parser limits text to the same.
+	// maxDepth is the maximum nesting of a document with its aliases expanded. The parser has the same limit for text.
 	maxDepth = 10_000
-	// maxText is how long a scalar of an outline is; a longer one is left out.
+	// maxText is the maximum length of a scalar in an outline; longer scalars are omitted.
 	maxText = 256
-	// valueSize is what a value counts besides its text: decoders take much more memory for a value than for a byte.
+	// valueSize is added to the size of a value's text, because decoders need much more memory for a value than for a
+	// byte.
 	valueSize = 16
 )
 
-// MaxAdded is how many bytes aliases may add to a document of a file; in a larger document, as many as it has.
+// MaxAdded is the maximum number of bytes that aliases may add to a document in a file. In a larger document, they may
+// add as many bytes as it has.
 const MaxAdded = 4 << 20
 
-// A TooLargeError reports aliases that add more to a document than the limit.
+// A TooLargeError means that aliases add more to a document than the limit.
 type TooLargeError struct {
 	Line int
 	Max  int // in bytes
@@ -38,19 +40,20 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("line %d: aliases: expected at most %d bytes in the place of all of them, got more", e.Line, e.Max)
 }
 
-// Check returns an error if the aliases in a YAML document of a file add more than MaxAdded to it.
+// Check returns an error if the aliases in a YAML document of a file add more bytes than the limit.
 func Check(file []byte) error {
 	if !MayHaveAliases(bytes.NewReader(file)) {
 		return nil
 	}
-	// A decoder of one document reads what a decoder of several does not take for one, such as --- {a: b}.
+	// A decoder of a single document reads content that a decoder of several does not treat as a document, such as ---
+	// {a: b}.
 	if _, err := Outline(file, max(MaxAdded, len(file))); err != nil {
 		return err
 	}
 	for documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file))); ; {
 		document, err := documents.Read()
 		if err != nil {
-			return nil // the end, or what the decoders report
+			return nil // the end of the file, or an error that the decoders report
 		}
 		if _, err := Outline(document, max(MaxAdded, len(document))); err != nil {
 			return err
@@ -58,8 +61,8 @@ func Check(file []byte) error {
 	}
 }
 
-// MayHaveAliases reports whether a file may have aliases; most files have none. It keeps nothing of the file, and
-// ignores errors of reading.
+// MayHaveAliases reports whether a file may contain aliases; most files contain none. It does not keep the content of
+// the file, and ignores read errors.
 func MayHaveAliases(file io.Reader) bool {
 	var hasAlias, hasAnchor bool
 	part := make([]byte, 64<<10)
@@ -72,34 +75,35 @@ func MayHaveAliases(file io.Reader) bool {
 	}
 }
 
-// Outline returns a YAML document as JSON, with its aliases and merge keys replaced. Scalars are strings, and long ones
-// are empty. It returns a *TooLargeError if the aliases add more than a number of bytes. The outline of a document that
-// the decoders reject is empty: they report the error.
+// Outline returns a YAML document as JSON, with its aliases and merge keys expanded. Scalars become strings; long
+// scalars become empty. It returns a *TooLargeError if the aliases add more than maxAdded bytes. If the decoders reject
+// the document, its outline is empty, because they report the error.
 func Outline(document []byte, maxAdded int) ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
-		// A decoder that parses what this parser rejects would get it unchecked. Without a field, it only parses.
+		// The decoder must not accept what this parser rejects, because it would not be checked. Decoding to an empty
+		// struct only parses.
 		if yamlv2.Unmarshal(document, &struct{}{}) == nil {
 			return nil, err
 		}
 		return nil, nil
 	}
 	o := outline{max: maxAdded, expanding: map[*yaml.Node]bool{}}
-	if root.Kind == 0 { // nothing but comments
+	if root.Kind == 0 { // only comments
 		return nil, nil
 	}
 	err := o.write(&root, 0, false)
 	return o.text, err
 }
 
-// outline is the outline of a document as far as it is written.
+// outline is an outline that is being written.
 type outline struct {
 	text       []byte
-	added, max int                 // bytes in the place of aliases
-	expanding  map[*yaml.Node]bool // the size of the values of aliases around a value
+	added, max int                 // bytes that aliases add
+	expanding  map[*yaml.Node]bool // the sizes of the aliased values that are being expanded
 }
 
-// write writes a value or, if it is merged, the members of a mapping or of several.
+// write writes a value. If merged is true, it writes only the members of a mapping, or of several.
 func (o *outline) write(n *yaml.Node, depth int, merged bool) error {
 	if len(o.expanding) > 0 {
 		o.added += valueSize + len(n.Value)
@@ -144,7 +148,8 @@ func (o *outline) write(n *yaml.Node, depth int, merged bool) error {
 	return nil
 }
 
-// items writes the items of a list. The first mapping of those that are merged counts, so it is last, as a duplicate.
+// items writes the items of a list. In a merge, the first mapping has precedence, so it is written last, as a
+// duplicate.
 func (o *outline) items(n *yaml.Node, depth int, merged bool) error {
 	items := n.Content
 	if merged {
@@ -178,7 +183,7 @@ func (o *outline) members(n *yaml.Node, depth int, _ bool) error {
 	return nil
 }
 
-// comma separates what is written from what follows, unless nothing was written.
+// comma writes a comma, unless nothing precedes it.
 func (o *outline) comma() {
 	if last := o.text[len(o.text)-1]; last != ',' && last != '{' && last != '[' {
 		o.text = append(o.text, ',')
@@ -194,6 +199,6 @@ func (o *outline) scalar(n *yaml.Node) {
 	if len(value) > maxText {
 		value = ""
 	}
-	text, _ := json.Marshal(value) // of a string
+	text, _ := json.Marshal(value) // cannot fail for a string
 	o.text = append(o.text, text...)
 }

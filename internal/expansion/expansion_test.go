@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/expansion"
 )
 
-// TestOutline: an outline has the members and the items that the decoders of Kubernetes make of a document.
+// TestOutline: an outline has the same members and items as the decoders of Kubernetes decode from the document.
 func TestOutline(t *testing.T) {
 	for _, row := range []struct{ why, document string }{
 		{"no alias", "a: {b: [x, {c: z}], d: ''}"},
@@ -43,7 +43,7 @@ func TestOutline(t *testing.T) {
 	require.JSONEq(t, `{"a":"5","b":""}`, string(text), "scalars are strings, and long ones are left out")
 }
 
-// TestOutlineLimits: what aliases add is counted, and nothing else is.
+// TestOutlineLimits: only bytes that aliases add are counted.
 func TestOutlineLimits(t *testing.T) {
 	laughs := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for i := range 20 {
@@ -85,7 +85,7 @@ func TestOutlineLimits(t *testing.T) {
 	}
 }
 
-// TestCheck: a decoder of one document and one of several read different documents of a file; both are checked.
+// TestCheck: a decoder of one document and a decoder of several read different documents from a file; both are checked.
 func TestCheck(t *testing.T) {
 	aliases := "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a,", 100) + "]\n"
 	for _, row := range []struct {

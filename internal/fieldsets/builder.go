@@ -8,12 +8,12 @@ import (
 // Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
 // the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
 type Builder struct {
-	// first is apart from more, because what is passed to a hook is allocated, and most levels have one element.
+	// first is separate from more, because the argument of a hook is allocated, and most levels have only one element.
 	first member
 	more  []member
 }
 
-// member is an element of a level, and what is at and below it. It is an alias, as [hooks.SetOf] has no name for it.
+// member is an element of a level, with its entry. It is an alias, because [hooks.SetOf] can't name the type.
 type member = struct {
 	fieldpath.Element
 	fieldpath.Entry
@@ -21,8 +21,8 @@ type member = struct {
 
 var setOf = hooks.SetOf.(func(first member, more []member) *fieldpath.Set)
 
-// Add adds e to the level: the path that ends with e if isMember is true, and the paths of below under it. Adding an
-// element twice unites both. The zero Element is ignored.
+// Add adds e to the level: the path that ends with e if isMember is true, and the paths of below under it. If an
+// element is added twice, both are united. The zero Element is ignored.
 func (b *Builder) Add(e fieldpath.Element, isMember bool, below *fieldpath.Set) {
 	m := member{e, fieldpath.Entry{Member: isMember, Below: below}}
 	switch {
@@ -34,7 +34,7 @@ func (b *Builder) Add(e fieldpath.Element, isMember bool, below *fieldpath.Set) 
 	}
 }
 
-// Set returns the set of what was added, nil for nothing, and removes it from b.
+// Set returns the set of the added elements and empties b; the set is nil if there are none.
 func (b *Builder) Set() *fieldpath.Set {
 	if b.first.Element == (fieldpath.Element{}) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// IsKeyField reports whether the last element of p is a field of the key before it.
+// IsKeyField reports whether the last element of p is a key field of the item before it.
 func IsKeyField(p fieldpath.Path) bool {
 	if len(p) < 2 {
 		return false
@@ -25,7 +25,7 @@ func NamesOf(key []fieldpath.KeyField) []string {
 	return names
 }
 
-// PartOf returns the key of those fields that have one of the names.
+// PartOf returns the key with only the named fields.
 func PartOf(key []fieldpath.KeyField, names []string) fieldpath.Element {
 	return fieldpath.KeyElement(slices.DeleteFunc(slices.Clone(key), func(f fieldpath.KeyField) bool {
 		return !slices.Contains(names, f.Name)

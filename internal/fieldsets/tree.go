@@ -7,8 +7,9 @@ import (
 )
 
 // IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other: a write changes little of
-// what an entry owns, and one of many managers owns little of what a write changes.
+// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other, because a write usually
+// changes few of the fields of an entry, and an entry of one of many managers has few of the fields that a write
+// changes.
 //
 //	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
 func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
@@ -21,7 +22,7 @@ func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 		_, isMarked := member["."]
 		b.Add(e, isMember && (isMarked || len(member) == 0), IntersectTree(below, member))
 	}
-	size := 0 // of the level; no more than one larger than tree
+	size := 0 // of the level; counting stops when it exceeds the size of tree
 	for range s.Level() {
 		if size++; size > len(tree) {
 			break
@@ -46,15 +47,15 @@ func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 }
 
 // RemoveFromTree returns tree, a FieldsV1 of an unstructured object in canonical form, without the paths of s. It does
-// not change tree, and shares with it the maps that are not on these paths. It costs O(nodes of s), and a copy of the
-// others: maps have no order, so nothing is sorted.
+// not change tree; the result shares the maps that are not on these paths. It costs O(nodes of s), plus a shallow copy
+// of the maps on the paths. It sorts nothing, because maps have no order.
 //
 //	FromTree(RemoveFromTree(s, tree))  ==  FromTree(tree).Difference(s)
 func RemoveFromTree(s *fieldpath.Set, tree map[string]any) map[string]any {
 	return removeFrom(s, tree, false)
 }
 
-// removeFrom is RemoveFromTree for what is below a path, which is removed as well if isMember is true.
+// removeFrom is RemoveFromTree for the content below a path. If isMember is true, the path itself is removed, too.
 func removeFrom(s *fieldpath.Set, tree map[string]any, isMember bool) map[string]any {
 	if s.IsEmpty() && !isMember {
 		return tree
@@ -76,7 +77,7 @@ func removeFrom(s *fieldpath.Set, tree map[string]any, isMember bool) map[string
 		case len(below) > 1 || len(below) == 1 && !isMarked:
 			out[string(name)] = below
 		case isMarked || len(before) == 0 && !entry.Member:
-			out[string(name)] = map[string]any{} // is short for a marker alone
+			out[string(name)] = map[string]any{} // {} is short for the marker alone
 		default:
 			delete(out, string(name))
 		}

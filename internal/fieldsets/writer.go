@@ -1,5 +1,5 @@
-// Package fieldsets has what the engine does with sets of paths, and nobody else: it builds them, writes FieldsV1
-// during walks, looks paths up in FieldsV1 that is maps, and rewrites levels.
+// Package fieldsets has operations on sets of paths that only the engine needs: it builds sets, writes FieldsV1 during
+// walks, looks up paths in FieldsV1 of unstructured objects, and rewrites levels.
 package fieldsets
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Writer writes the FieldsV1 of a value during a walk, in the bytes of [fieldpath.Set.AppendJSON], without a set in
-// between. Elements come in any order. The zero value is ready to use; Reset keeps its memory.
+// Writer writes the FieldsV1 of a value during a walk, with the same bytes as [fieldpath.Set.AppendJSON], without
+// building a set. Elements may come in any order. The zero value is ready to use; Reset keeps its memory.
 //
 //	level := w.Level()
 //	w.Enter(e, head, isMember)
@@ -21,35 +21,35 @@ import (
 //	…                          the siblings of e
 //	w.Sort(level)
 //
-// A level that is in order is not copied. Any other is copied once, so that a text costs its length times the depth of
-// what is not in order at most: walks of maps sort first. The zero Element must not be written, and a text must be
-// shorter than 4 GiB.
+// A level whose members are in order is not copied. Any other level is copied once, so a text costs at most its length
+// times the nesting of unordered levels; therefore walks of maps sort entries first. The zero Element must not be
+// written, and a text must be shorter than 4 GiB.
 //
 // Invariants:
 //
-//	text            the members that are closed, and the beginnings of those that are open and of the whole
+//	text            the closed members, and the beginnings of the open members and of the whole object
 //	members[level:] the members of the innermost open level, in the order in which they were entered
-//	m.start < m.body < m.end    a member is text[m.start:m.end], with the comma before it if there is one, and what
-//	                            is below it begins at m.body
+//	m.start < m.body < m.end    a member is text[m.start:m.end], including a comma before it, if any; the content
+//	                            below it begins at m.body
 type Writer struct {
 	text    []byte
 	members []textMember
 	scratch []byte
 
-	omitted omitted          // of the paths below the innermost open member
-	outer   []omitted        // the same outside of the open members that isOmitting marks
-	filter  fieldpath.Filter // is applied to the whole set, and then except is removed; nil for none
+	omitted omitted          // applies to the paths below the innermost open member
+	outer   []omitted        // outer values of omitted, one for each open member with isOmitting
+	filter  fieldpath.Filter // applied to the whole set, before except is removed; nil if there is none
 	except  *fieldpath.Set
 }
 
-// textMember is a member of FieldsV1 that is part of a text.
+// textMember is a member of FieldsV1 in a text.
 type textMember struct {
 	elem             fieldpath.Element
 	start, body, end uint32
 	isOmitting       bool // Writer.outer has an element for it
 }
 
-// kind is what tells elements of two kinds apart.
+// kind distinguishes kinds of elements.
 type kind struct{ isField, isKey, isValue bool }
 
 func kindAndText(m textMember) (kind, string) {
@@ -61,14 +61,14 @@ func compareMembers(a, b textMember) int { return a.elem.Compare(b.elem) }
 // omitted are paths that a [Writer] omits: the paths of except, and the paths of reset with all paths below them.
 type omitted struct {
 	except, reset     *fieldpath.Set
-	isExcept, isReset bool // the path of the member itself
+	isExcept, isReset bool // whether the path of the member itself is in except or reset
 }
 
-// marker says that the path of an object with members is in the set itself.
+// marker is the member that says that the path of the object itself is in the set.
 const marker = `".":{}`
 
-// Omit leaves out what filter removes, and then the paths of except, but not those below them; nil is none. It is
-// called before anything is written.
+// Omit makes the writer omit the paths that filter removes, and then the paths of except, but not the paths below them.
+// Nil omits nothing. Call it before anything is written.
 func (w *Writer) Omit(except *fieldpath.Set, filter fieldpath.Filter) {
 	w.omitted, w.filter, w.except = omitted{}, nil, nil
 	switch f := filter.(type) {
@@ -81,10 +81,10 @@ func (w *Writer) Omit(except *fieldpath.Set, filter fieldpath.Filter) {
 	}
 }
 
-// Level returns where the level begins that is entered next.
+// Level begins a new level, and returns its first position.
 func (w *Writer) Level() int { return len(w.members) }
 
-// Add is Enter and Leave of a member with nothing below it.
+// Add enters and leaves a member without content.
 func (w *Writer) Add(e fieldpath.Element, head string) {
 	if w.omitted.except != nil || w.omitted.reset != nil {
 		w.Enter(e, head, true)
@@ -97,7 +97,7 @@ func (w *Writer) Add(e fieldpath.Element, head string) {
 	w.members = append(w.members, textMember{elem: e, start: start, body: end - 1, end: end})
 }
 
-// begin writes a member, up to what is below it, and returns where it begins.
+// begin writes the beginning of a member, up to its content, and returns its start.
 func (w *Writer) begin(e fieldpath.Element, head string) (start uint32) {
 	text := w.text
 	if len(text) == 0 {
@@ -115,7 +115,7 @@ func (w *Writer) begin(e fieldpath.Element, head string) (start uint32) {
 	return start
 }
 
-// AppendHead appends what the member e of FieldsV1 begins with, up to what is below it, such as "f:spec":{.
+// AppendHead appends the beginning of the member e in FieldsV1, up to its content, such as "f:spec":{.
 func AppendHead(b []byte, e fieldpath.Element) []byte {
 	kind := byte('i')
 	switch {
@@ -130,8 +130,8 @@ func AppendHead(b []byte, e fieldpath.Element) []byte {
 	return append(b, `":{`...)
 }
 
-// Enter begins the member e. head is what [AppendHead] appends, or empty if the caller does not keep it.
-// isMember says that the path that ends with e is in the set, whatever is below it.
+// Enter begins the member e. head is the result of [AppendHead], or empty if the caller does not have it. isMember says
+// that the path that ends with e is in the set, whatever is below it.
 func (w *Writer) Enter(e fieldpath.Element, head string, isMember bool) {
 	m := textMember{elem: e}
 	if o := w.omitted; o.except != nil || o.reset != nil {
@@ -149,8 +149,8 @@ func (w *Writer) Enter(e fieldpath.Element, head string, isMember bool) {
 	w.members = append(w.members, m)
 }
 
-// Leave ends the innermost member. If nothing is below it, isMember says whether the path that ends with it is in the
-// set; otherwise it must be as for Enter.
+// Leave ends the innermost member. If the member has no content, isMember says whether the path that ends with it is in
+// the set; otherwise isMember must be the same as in Enter.
 func (w *Writer) Leave(isMember bool) {
 	last := len(w.members) - 1
 	m := &w.members[last]
@@ -161,7 +161,7 @@ func (w *Writer) Leave(isMember bool) {
 	}
 	below := len(w.text) - int(m.body)
 	if below == len(marker) && w.text[m.body+1] == '.' {
-		w.text, below = w.text[:m.body], 0 // {} is short for a marker alone
+		w.text, below = w.text[:m.body], 0 // {} is short for the marker alone
 	}
 	if below == 0 && !isMember || isReset {
 		w.text, w.members = w.text[:m.start], w.members[:last]
@@ -171,11 +171,11 @@ func (w *Writer) Leave(isMember bool) {
 	m.end = uint32(len(w.text))
 }
 
-// Close ends a level whose members were entered in order, each once.
+// Close ends a level whose members were entered in order, each only once.
 func (w *Writer) Close(level int) { w.members = w.members[:level] }
 
-// Sort ends a level, and brings its members into order. An element that was entered more than once is in the set
-// without what is below it, and in twice once for each time but the first.
+// Sort ends a level and sorts its members. An element that was entered more than once is in the set without its
+// content; it is in twice once for each repetition.
 func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 	members := w.members[level:]
 	w.members = w.members[:level]
@@ -183,10 +183,10 @@ func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 		return nil
 	}
 	start := members[0].start
-	isFirst := w.text[start] != ',' // of the object: no marker is before it
+	isFirst := w.text[start] != ',' // first member of the object, without a marker before it
 	for i := 1; compareMembers(members[i-1], members[i]) < 0; i++ {
 		if i == len(members)-1 {
-			return nil // they are in order
+			return nil // already in order
 		}
 	}
 	plain.Sort(members, compareMembers, kind{isField: true}, kindAndText)
@@ -220,20 +220,20 @@ func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 // Len returns the length of the text so far, in bytes.
 func (w *Writer) Len() int { return len(w.text) }
 
-// Truncate removes what was written since Len returned n. The levels in it must have ended.
+// Truncate removes everything that was written after Len returned n. All levels in that part must have ended.
 func (w *Writer) Truncate(n int) { w.text = w.text[:n] }
 
-// FieldsV1 returns what was written.
+// FieldsV1 returns the written FieldsV1.
 func (w *Writer) FieldsV1() *metav1.FieldsV1 {
 	if w.filter != nil {
 		return w.Set().FieldsV1()
 	}
 	out := &metav1.FieldsV1{}
-	_ = out.UnmarshalJSON(w.json()) // copies it; it has no errors
+	_ = out.UnmarshalJSON(w.json()) // copies the text; never returns an error
 	return out
 }
 
-// json returns the text; w.text shares its memory.
+// json returns the text, which shares memory with w.text.
 func (w *Writer) json() []byte {
 	if len(w.text) == 0 {
 		w.text = append(w.text, '{')
@@ -241,12 +241,12 @@ func (w *Writer) json() []byte {
 	return append(w.text, '}')
 }
 
-// Set returns the set of what was written.
+// Set returns the written set.
 func (w *Writer) Set() *fieldpath.Set {
 	if len(w.text) == 0 {
 		return nil
 	}
-	// A walk may end one value after a limit, and this one depends on none.
+	// These limits are higher than a walk's, because a walk may end one value beyond its limits.
 	decoded, err := hooks.DecodeSet(string(w.json()), limits.MaxDepth+1, 2*limits.MaxMembers)
 	if err != nil {
 		panic("fieldsets: bug: a Writer wrote what can't be decoded: " + err.Error())
@@ -258,7 +258,7 @@ func (w *Writer) Set() *fieldpath.Set {
 	return set
 }
 
-// Reset removes all that was written, but keeps some memory for what is written next.
+// Reset removes all text, and keeps some memory for the next use.
 func (w *Writer) Reset() {
 	const mostMembers, largestBuffer = 256, 64 << 10 // bytes
 	if cap(w.members) > mostMembers {

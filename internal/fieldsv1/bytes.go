@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bytes returns the text of f, none for nil. It may share memory with f, and must not be changed. It costs some
-// nanoseconds more than the method.
+// Bytes returns the text of f; nil for a nil f. The result may share memory with f, and must not be changed. It costs a
+// few nanoseconds more than the method.
 func Bytes(f *metav1.FieldsV1) []byte {
 	if raw, ok := any(f).(interface{ GetRawBytes() []byte }); ok {
 		return raw.GetRawBytes()

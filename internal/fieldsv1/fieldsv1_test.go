@@ -18,7 +18,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestBytesShareMemory: a decoded entry is read without a copy, with the build tag fieldsv1string, too.
+// TestBytesShareMemory: the text of a decoded FieldsV1 is read without a copy, also with the build tag fieldsv1string.
 func TestBytesShareMemory(t *testing.T) {
 	fields := fieldsv1.New(`{"f:spec":{"f:replicas":{}}}`)
 	require.Zero(t, testing.AllocsPerRun(100, func() {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bytes returns the text of f, none for nil. It shares memory with f, and must not be changed: GetRawBytes copies.
-// Equal texts have one memory, so that [bytes.Equal] of them compares nothing.
+// Bytes returns the text of f; nil for a nil f. The result shares memory with f, and must not be changed: GetRawBytes
+// would copy. Equal texts share memory, so that [bytes.Equal] compares only pointers.
 func Bytes(f *metav1.FieldsV1) []byte {
 	text := f.GetRawString()
 	return unsafe.Slice(unsafe.StringData(text), len(text))

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Files returns the files among paths, and the wanted files in the folders among them and their subfolders, sorted and
-// without duplicates. As in kubectl, a link to a file is a file, and links to folders are not followed. Folders whose
-// names begin with two dots are left out, because in a mounted ConfigMap, files are links into them:
+// Files returns the files in paths, and the wanted files in the folders in paths and their subfolders, sorted and
+// without duplicates. As in kubectl, a symbolic link to a file is treated as a file, and links to folders are not
+// followed. Folders whose names begin with two dots are skipped, because in a mounted ConfigMap, the files are links
+// into such folders:
 //
 //	web.yaml -> ..data/web.yaml
 //	..data -> ..2026_01_02
@@ -26,7 +27,7 @@ func Files(paths []string, wanted func(name string) bool) (out []string, err err
 			out = append(out, path)
 			continue
 		}
-		root := path + string(filepath.Separator) // which is followed, if it is a link
+		root := path + string(filepath.Separator) // the separator makes a link be followed
 		err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

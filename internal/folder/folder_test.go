@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
-// TestFiles makes folders, from a name to the target of a link, or to "" for a file.
+// TestFiles makes folders from a map of names to the targets of links, or "" for a file.
 func TestFiles(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 			for _, link := range row.links {
 				require.NoError(t, os.Symlink(link[1], filepath.Join(root, link[0])))
 			}
-			link := root + ".link" // is followed, as it is named
+			link := root + ".link" // followed, because it is named
 			require.NoError(t, os.Symlink(root, link))
 			got, err := folder.Files([]string{link}, func(name string) bool { return filepath.Ext(name) == ".yaml" })
 			if row.err != "" {

@@ -12,19 +12,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Added returns what b has and a does not, of objects of type t, as FieldsV1 in canonical form without what is omitted:
-// the Added of values.CompareAndValidate of their trees, without making these. ok is false if something was modified or
-// removed, if b may not be valid, and in rare cases: then the caller has to compare trees. Both are pointers to structs
-// of one Go type. Fields whose path is in except, without paths below it, are not read. See [fieldsets.Writer.Omit] for
-// except and filter.
+// Added returns the paths that b has and a does not, for objects of type t, as FieldsV1 in canonical form, without
+// omitted paths. The result equals Added in the result of values.CompareAndValidate for the trees of a and b, without
+// making these trees. ok is false if something was modified or removed, if b may not be valid, and in rare other cases;
+// then the caller must compare trees. Both are pointers to structs of one Go type. Fields whose path is in except,
+// without paths below it, are not read. See [fieldsets.Writer.Omit] for except and filter.
 //
-// It is for objects that are created, where all but a few fields of a are left out.
+// It is for objects that are created, for which most fields of a are omitted.
 //
-// So rules 4.1 to 4.3 are walked here and in package typed, for trees (typed/validate.go). One walk over nodes, trees
-// or Go values, would cost more than it saves: a walk that reads trees through an interface takes 3.7 times as long as
-// one that reads them itself, and as a generic function 1.8 times, as each child is a value of its own; a create
-// through a tree takes 4.5 times as long. What is rare is in the walk of trees only, and FuzzStructs of
-// test/conformance compares the two.
+// So rules 4.1 to 4.3 are implemented both here and in package typed, for trees (typed/validate.go). One implementation
+// for nodes, trees and Go values would cost more than it saves: a walk that reads trees through an interface takes 3.7
+// times as long as a direct walk; a generic function takes 1.8 times as long, because each child is a separate value;
+// and a create through a tree takes 4.5 times as long. Rare cases are only in the walk of trees, and FuzzStructs of
+// test/conformance compares both.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
 	fieldsV1 *metav1.FieldsV1, ok bool,
 ) {
@@ -50,15 +50,15 @@ func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filt
 	return w.out.FieldsV1(), true
 }
 
-// writer writes the paths of a Go value. Its functions return false if the caller has to compare trees.
+// writer writes the paths of a Go value. Its functions return false if the caller must compare trees.
 type writer struct {
 	out  fieldsets.Writer
-	left int // values that may still be visited
+	left int // number of values that may still be visited
 }
 
 var writers = sync.Pool{New: func() any { return &writer{} }}
 
-// fields writes the paths that the struct b has and a, which may be invalid, does not.
+// fields writes the paths that the struct b has and a does not. a may be invalid.
 func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
 	level, types := w.out.Level(), f.typesIn(m)
 	for i, field := range f.fields {
@@ -93,7 +93,7 @@ func (w *writer) fields(m *typed.Map, f *form, a, b reflect.Value, except *field
 	return true
 }
 
-// addedTo is fields for a field that both have.
+// addedTo is fields for a field that both structs have.
 func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except *fieldpath.Set, depth int) bool {
 	fa, x := indirect(f, a)
 	fb, y := indirect(f, b)
@@ -116,8 +116,8 @@ type fieldTypes struct {
 	types []*typed.Type
 }
 
-// typesIn returns the type of each of f.fields in m; nil if m can't have it. It keeps the last result, because a Go
-// type nearly always is of the same topology.
+// typesIn returns the type of each of f.fields in m; nil if m does not allow the field. It caches the last result,
+// because a Go type nearly always has the same topology.
 func (f *form) typesIn(m *typed.Map) []*typed.Type {
 	if last := f.lastTypes.Load(); last != nil && last.m == m {
 		return last.types
@@ -136,7 +136,8 @@ func (w *writer) isWithin(depth int) bool {
 	return w.left >= 0 && depth <= limits.MaxDepth && w.out.Len() <= limits.MaxBytes/2
 }
 
-// all writes all paths below a value, none below one that is owned as a whole; false if it may be invalid.
+// all writes all paths below a value, or none if the value is owned as a whole. It returns false if the value may be
+// invalid.
 func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok bool) {
 	if !w.isWithin(depth) {
 		return false
@@ -168,12 +169,12 @@ func (w *writer) all(t *typed.Type, f *form, v reflect.Value, depth int) (ok boo
 	return ok
 }
 
-// fits reports whether t accepts the scalars that values of f are for sure.
+// fits reports whether t certainly accepts the scalars of f.
 func (f *form) fits(t *typed.Type) bool { return t.Scalar == f.surely || t.Scalar == typed.Untyped }
 
 // child writes the child e of a value.
 func (w *writer) child(e fieldpath.Element, head string, t *typed.Type, f *form, v reflect.Value, depth int) bool {
-	if f.surely != 0 && f.fits(t) { // most children
+	if f.surely != 0 && f.fits(t) { // most children are such scalars
 		w.out.Add(e, head)
 		return w.isWithin(depth + 1)
 	}
@@ -215,8 +216,8 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 	return w.out.Sort(level) == nil
 }
 
-// elementOf returns the element of an item whose key or value is of a common kind, as typed/items.go:List.element does
-// for trees: which fields are keys, and their defaults, is in [typed.List] alone.
+// elementOf returns the element of an item with a key or value of a common kind, as typed/items.go:List.element does
+// for trees. Only [typed.List] knows which fields are keys, and their defaults.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	f, v := indirect(f, item)
 	if l.IsSet() {
@@ -248,7 +249,7 @@ func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element,
 	return fieldpath.KeyElement(fields...), true
 }
 
-// maxKey is the longest text in a key, in bytes; longer ones may exceed the limits of an element.
+// maxKey is the maximum length of a text in a key, in bytes. Longer texts may exceed the limits of an element.
 const maxKey = 1024
 
 func keyOf(f *form, v reflect.Value) (any, bool) {

@@ -8,9 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Decode sets obj, a pointer to a zero struct, to the JSON value tree, as
-// runtime.DefaultUnstructuredConverter.FromUnstructured does, in a third of its time. The object shares no containers
-// with tree. It leaves to that converter what is rare: values that do not fit, and structs with a field twice.
+// Decode sets obj, a pointer to a zero struct, to the JSON value tree, like
+// runtime.DefaultUnstructuredConverter.FromUnstructured, in a third of the time. The object shares no containers with
+// tree. Decode calls that converter in rare cases: for values that do not fit, and for structs with two fields of one
+// name.
 func Decode(tree map[string]any, obj any) error {
 	v, err := structOf(obj)
 	if err != nil {
@@ -28,7 +29,7 @@ func (f *form) decodeStruct(to reflect.Value, tree map[string]any) bool {
 	left := len(tree)
 	for _, field := range f.declared {
 		if left == 0 {
-			break // most structs declare the fields last that are rare
+			break // most structs declare rare fields last
 		}
 		v, ok := tree[field.name]
 		if !ok {
@@ -42,7 +43,7 @@ func (f *form) decodeStruct(to reflect.Value, tree map[string]any) bool {
 	return true
 }
 
-// settable returns the field of a struct, to be set. It allocates embedded structs behind nil pointers.
+// settable returns the field of a struct as a settable value. It allocates embedded structs behind nil pointers.
 func (f *field) settable(v reflect.Value) reflect.Value {
 	for _, s := range f.outer {
 		v = v.Field(s.index)
@@ -56,7 +57,7 @@ func (f *field) settable(v reflect.Value) reflect.Value {
 	return v.Field(f.index)
 }
 
-// decode sets to, which is zero, to a value. It returns false for what is rare, which is left to the converter.
+// decode sets to, which is zero, to a value. It returns false in rare cases, which need the converter.
 func (f *form) decode(to reflect.Value, v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -106,7 +107,7 @@ func (f *form) decode(to reflect.Value, v any) bool {
 
 func (f *form) decodeMap(to reflect.Value, v map[string]any) bool {
 	out := reflect.MakeMapWithSize(to.Type(), len(v))
-	// The map copies both.
+	// The map copies key and entry.
 	key, entry := reflect.New(to.Type().Key()).Elem(), reflect.New(to.Type().Elem()).Elem()
 	for name, item := range v {
 		key.SetString(name)

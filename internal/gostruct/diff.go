@@ -8,17 +8,18 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Diff returns two objects of type t as trees without what is equal in both, so that the trees compare as the objects
-// do; both are nil if nothing differs. except is the path of a field that is left out and not read. For example:
+// Diff returns two objects of type t as trees without the parts that are equal in both, so that a comparison of the
+// trees has the same result as a comparison of the objects. Both are nil if nothing differs. except is the path of a
+// field that is omitted and not read. For example:
 //
 //	a  {spec: {image: x, ports: [{port: 80}]}}               →  {spec: {image: x}}
 //	b  {spec: {image: y, ports: [{port: 80}], args: [q]}}    →  {spec: {image: y, args: [q]}}
 //
-// Entries of maps and fields of structs are left out one by one. So are equal fields of items of keyed lists that have
-// the same keys in the same order, but not their key fields; other lists are left out only as a whole. Values that
-// differ in Go and may be equal in JSON, such as two quantities, are in both trees. What is left out can't be found
-// invalid, as nobody changed it. It costs one look at each field, and a tree of what differs. For a value that differs,
-// the error is an error of [Tree].
+// Equal entries of maps and equal fields of structs are omitted individually. So are equal fields of items in keyed
+// lists that have the same keys in the same order, except key fields; other lists are omitted only as a whole. Values
+// that differ in Go and may be equal in JSON, such as two quantities, are in both trees. Omitted parts are not
+// validated, because they did not change. Diff costs one comparison per field, and a tree of the parts that differ. If
+// a value that differs has no JSON, the error is an error of [Tree].
 func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err error) {
 	av, err1 := structOf(a)
 	bv, err2 := structOf(b)
@@ -34,7 +35,7 @@ func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err
 	return ta, tb, err
 }
 
-// sides are the trees of two maps without what is equal in both; nil while nothing differs.
+// sides are the trees of two maps without their equal parts; nil if nothing differs so far.
 type sides struct{ a, b map[string]any }
 
 // put sets the entry called name on both sides.
@@ -45,7 +46,7 @@ func (s *sides) put(name string, a, b any) {
 	s.a[name], s.b[name] = a, b
 }
 
-// add adds the entry called name, of the sides that have it.
+// add adds the entry called name to the sides that have it.
 func (s *sides) add(name string, a, b side, except []string, depth int) (err error) {
 	if s.a == nil {
 		s.a, s.b = map[string]any{}, map[string]any{}
@@ -65,7 +66,7 @@ type side struct {
 	v    reflect.Value
 }
 
-// entry compares the entries called name of two maps of type in, nil if it is unknown, and adds what differs.
+// entry compares the entries called name of two maps of type in, which is nil if unknown, and adds what differs.
 func (s *sides) entry(in *typed.Type, name string, a, b side, except []string, depth int) error {
 	if !a.v.IsValid() || !b.v.IsValid() {
 		return s.add(name, a, b, except, depth)
@@ -153,8 +154,8 @@ func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides,
 	return out, failed.err
 }
 
-// diffItems returns the items of two keyed lists without what is equal in both, but with their key fields. ok is false
-// for other lists, and for items that are no structs with equal keys in the same order.
+// diffItems returns the items of two keyed lists without the fields that are equal in both, except key fields. ok is
+// false for other lists, and for items that are not structs with equal keys in the same order.
 func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, after []any, ok bool) {
 	if t == nil || t.List == nil || t.List.IsAtomic() || t.List.IsSet() || a.Len() != b.Len() {
 		return nil, nil, false
@@ -202,7 +203,7 @@ func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, a
 	return before, after, true
 }
 
-// equalLists reports whether two lists of one Go type have equal items. It may be false although their trees are equal.
+// equalLists reports whether two lists of one Go type have equal items. It may be false even if their trees are equal.
 func equalLists(f *form, a, b reflect.Value, depth int) bool {
 	if a.Len() != b.Len() || a.UnsafePointer() == b.UnsafePointer() {
 		return a.Len() == b.Len()
@@ -217,7 +218,7 @@ func equalLists(f *form, a, b reflect.Value, depth int) bool {
 	return true
 }
 
-// equalScalars reports whether two dereferenced values of a form are certainly the same.
+// equalScalars reports whether two dereferenced values of a form are certainly equal.
 func equalScalars(f *form, a, b reflect.Value) bool {
 	switch f.kind {
 	case nullKind:

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// kind is how values of a Go type are read. The switches over it in value.go, tree.go and diff.go know all of them.
+// kind is how values of a Go type are read. The switches over it in value.go, tree.go and diff.go handle all kinds.
 type kind uint8
 
 const (
@@ -28,18 +28,18 @@ const (
 	stringKind                // also typed strings
 	boolKind                  //
 	intKind                   // int64
-	uintKind                  // int64, or no JSON value when it does not fit
+	uintKind                  // int64, or no JSON value if it does not fit
 	floatKind                 // float64
 	bytesKind                 // []byte: a string, in base64
 	listKind                  // a slice
 	mapKind                   // keys of a string kind
 	structKind                //
-	pointerKind               // what it points to, or null
-	interfaceKind             // what is in it, or null
-	convertKind               // has a method that returns its JSON value
+	pointerKind               // the value that it points to, or null
+	interfaceKind             // the value in it, or null
+	convertKind               // a method returns the JSON value
 )
 
-// form is how values of one Go type are read, compiled once.
+// form is the compiled way in which values of one Go type are read.
 //
 //	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
 //	fields, declared, byName, for a structKind: byName[f.name] == f for each f of fields, which are sorted by name,
@@ -54,37 +54,37 @@ type form struct {
 	byName   map[string]*field
 	err      error
 
-	onlyPtr bool // convertKind: only a pointer to it has the method
+	onlyPtr bool // convertKind: only a pointer to the type has the method
 
-	unmarshals bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
+	unmarshals bool // convertKind: a struct that only its UnmarshalJSON decodes
 	isScalar   bool // convertKind: one of scalarTypes
 
-	surely typed.Scalar // what any value is, or null; 0 if that depends on the value
+	surely typed.Scalar // the kind of every value that is not null; 0 if it depends on the value
 
 	lastTypes atomic.Pointer[fieldTypes] // see typesIn
 }
 
-// field is a field of a struct, or one that it has from a struct embedded in it.
+// field is a field of a struct, including fields of embedded structs.
 type field struct {
 	name      string
-	head      string // of its member of FieldsV1
-	outer     []step // the embedded structs that it is in, outermost first
+	head      string // the beginning of its member in FieldsV1
+	outer     []step // the embedded structs that contain it, outermost first
 	index     int
 	form      *form
 	omitEmpty bool
 	omitZero  func(reflect.Value) bool
-	// before has the same name and comes earlier in the source. It is used if this one is left out.
+	// before has the same name and precedes the field in the source. It is used if this field is omitted.
 	before *field
 }
 
-// step goes from a struct into one embedded in it.
+// step leads from a struct to a struct embedded in it.
 type step struct {
 	index    int
 	pointer  bool
 	omitZero func(reflect.Value) bool
 }
 
-// converter and failingConverter are json.Marshalers that return their JSON value without encoding it.
+// converter and failingConverter are json.Marshalers that also return their JSON value without encoding it.
 type (
 	converter        interface{ ToUnstructured() any }
 	failingConverter interface{ ToUnstructuredWithError() (any, error) }
@@ -97,8 +97,8 @@ var (
 	zeroerType      = reflect.TypeFor[zeroer]()
 )
 
-// scalarTypes are types of the API that marshal themselves to a scalar, with the only one that this may be, or null.
-// Values that are equal in Go are equal in JSON, and == can't panic.
+// scalarTypes are types of the API whose MarshalJSON returns a scalar or null, with the kind of the scalar. Values that
+// are equal in Go are equal in JSON, and == does not panic for them.
 var scalarTypes = map[reflect.Type]typed.Scalar{
 	reflect.TypeFor[resource.Quantity]():  typed.String,
 	reflect.TypeFor[metav1.Time]():        typed.String,
@@ -108,14 +108,14 @@ var scalarTypes = map[reflect.Type]typed.Scalar{
 }
 
 var (
-	forms sync.Map // reflect.Type → *form, complete with all that it refers to
-	// compiling is held while types are compiled: nobody sees a recursive type half compiled, and each type has one
-	// form, so that forms compare as pointers.
+	forms sync.Map // reflect.Type → *form, with all forms that it refers to
+	// compiling is held while types are compiled, so that nobody sees an incomplete recursive type, and each type has
+	// only one form, so that forms can be compared as pointers.
 	compiling sync.Mutex
 )
 
-// formOf returns the form of a type. The first call for a type compiles it, and
-// the types that it is made of; later ones are a lookup.
+// formOf returns the form of a type. The first call for a type compiles it, and the types in it; later calls are a
+// lookup.
 func formOf(t reflect.Type) *form {
 	if f, ok := forms.Load(t); ok {
 		return f.(*form)
@@ -130,7 +130,7 @@ func formOf(t reflect.Type) *form {
 	return f
 }
 
-// compiler holds the forms that are not in forms yet.
+// compiler has the forms that are not in forms yet.
 type compiler map[reflect.Type]*form
 
 func (c compiler) form(t reflect.Type) *form {
@@ -141,8 +141,8 @@ func (c compiler) form(t reflect.Type) *form {
 		return f
 	}
 	f := &form{typ: t}
-	c[t] = f // before what it refers to, which may be itself
-	// A pointer has the methods of what it points to. It is a pointerKind all the same.
+	c[t] = f // before its content, which may contain the type itself
+	// A pointer has the methods of its element type, but it is a pointerKind anyway.
 	byValue, byPointer := converts(t), converts(reflect.PointerTo(t))
 	if t.Kind() != reflect.Pointer && (byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
@@ -171,7 +171,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.byName = make(map[string]*field, t.NumField())
 		c.fields(f, t, nil, nil)
 		f.declared = slices.Clone(f.fields)
-		// By name, as sets of fields are sorted.
+		// Sorted by name, like the fields in a set.
 		slices.SortFunc(f.fields, func(a, b *field) int { return strings.Compare(a.name, b.name) })
 	default:
 		if f.kind = basic(t.Kind()); f.kind == noKind {
@@ -187,7 +187,7 @@ func (f *form) none(format string, args ...any) *form {
 	return f
 }
 
-// basic returns the kind of scalar that a Go kind is, noKind for none.
+// basic returns the kind for a Go kind that is a scalar; otherwise noKind.
 func basic(k reflect.Kind) kind {
 	switch k {
 	case reflect.String:
@@ -210,15 +210,15 @@ var basicForms = map[kind]*form{
 	intKind: {kind: intKind, surely: typed.Numeric}, uintKind: {kind: uintKind}, floatKind: {kind: floatKind},
 }
 
-// converts reports whether values of t convert themselves; a [converter] is a json.Marshaler, too.
+// converts reports whether t has MarshalJSON. A [converter] is a json.Marshaler, too.
 func converts(t reflect.Type) bool { return t.Implements(marshalerType) }
 
-// fields adds the fields of t to f. The steps of outer lead from the struct of f to t, through the embedded types
-// inside.
+// fields adds the fields of t to f. outer are the steps from the struct of f to t; inside are the embedded types around
+// t.
 func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect.Type) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
-		options := strings.Split(sf.Tag.Get("json"), ",") // after the name
+		options := strings.Split(sf.Tag.Get("json"), ",") // options follow the name
 		name := options[0]
 		if name == "-" {
 			continue
@@ -234,7 +234,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 			inner = inner.Elem()
 		}
 		if isEmbedded && inner.Kind() == reflect.Struct && !converts(sf.Type) && !converts(reflect.PointerTo(sf.Type)) {
-			if !slices.Contains(inside, inner) { // in itself, what is in it again is shadowed
+			if !slices.Contains(inside, inner) { // in a type that embeds itself, the inner fields are shadowed
 				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, next.omitZero})
 				c.fields(f, inner, deeper, append(inside[:len(inside):len(inside)], inner))
 			}
@@ -266,7 +266,7 @@ func (f *form) add(next *field) {
 	f.byName[next.name] = next
 }
 
-// zeroTest returns what the option omitzero asks of a field of type t.
+// zeroTest returns the function that the option omitzero calls for a field of type t.
 func zeroTest(t reflect.Type) func(reflect.Value) bool {
 	switch {
 	case t.Implements(zeroerType):
@@ -277,8 +277,8 @@ func zeroTest(t reflect.Type) func(reflect.Value) bool {
 	return reflect.Value.IsZero
 }
 
-// isNil reports whether v is a nil pointer or interface, or an interface with a nil pointer in it, on which no method
-// can be called.
+// isNil reports whether v is a nil pointer or interface, or an interface that contains a nil pointer, on which no
+// method can be called.
 func isNil(v reflect.Value) bool {
 	for v.Kind() == reflect.Interface && !v.IsNil() {
 		v = v.Elem()
@@ -286,8 +286,8 @@ func isNil(v reflect.Value) bool {
 	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
 }
 
-// addressed returns a value to call v's methods on: its address, to save a copy; the address of a copy if v has none
-// and only a pointer has the method; or else v.
+// addressed returns a value on which v's methods can be called: v's address, which saves a copy; if v has no address
+// and only a pointer has the method, the address of a copy; otherwise v itself.
 func addressed(v reflect.Value, onlyPtr bool) any {
 	if v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		return v.Interface()
@@ -303,7 +303,7 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 	return copied.Interface()
 }
 
-// in returns the value of the field in a struct, with its form; ok is false if the field is left out.
+// in returns the value of the field in a struct, with its form; ok is false if the field is omitted.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
 fields:
 	for ; f != nil; f = f.before {
@@ -325,7 +325,7 @@ fields:
 	return reflect.Value{}, nil, false
 }
 
-// isEmpty reports whether the option omitempty leaves v out.
+// isEmpty reports whether the option omitempty omits v.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
@@ -333,7 +333,7 @@ func isEmpty(v reflect.Value) bool {
 	case reflect.Pointer, reflect.Interface:
 		return v.IsNil()
 	case reflect.Float32, reflect.Float64:
-		return v.Float() == 0 // negative zero too
+		return v.Float() == 0 // includes negative zero
 	}
 	return basic(v.Kind()) != noKind && v.IsZero()
 }

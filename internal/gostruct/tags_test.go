@@ -82,7 +82,7 @@ type neverByPointer struct{ X int }
 
 func (n *neverByPointer) IsZero() bool { return n.X == 7 }
 
-// Every row is checked against upstream's converter, in all ways to read it.
+// TestValues compares every row with upstream's converter, for all ways to read it.
 func TestValues(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.FixedZone("x", 3600))
 	for _, row := range []struct {
@@ -187,7 +187,7 @@ func TestValues(t *testing.T) {
 		}{Outer{"1"}, other{"2"}}, m{"A": "2"}},
 		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}},
 			m{"A": "x", "N": int64(1)}},
-		// Upstream before 1.37 leaves uint64 in a field of its own, which is no JSON value of Kubernetes.
+		// Before 1.37, upstream stores a uint64 unchanged, which is not a JSON value in Kubernetes.
 		{"numbers", "all integers are int64, floats float64 and never an integer", &struct {
 			A int
 			B int8
@@ -289,7 +289,7 @@ func TestValues(t *testing.T) {
 			upstream, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.obj)
 			require.NoError(t, err, row.why)
 			if large, ok := upstream["large"].(uint64); ok {
-				upstream["large"] = int64(large) // k8s.io/apimachinery before v0.37; it is no JSON value of Kubernetes
+				upstream["large"] = int64(large) // k8s.io/apimachinery before v0.37 returns uint64, which is not JSON
 			}
 			if row.want == nil {
 				row.want = upstream
@@ -317,8 +317,8 @@ type (
 	}
 )
 
-// Where upstream panics, leaks or fails, encoding/json is followed; see the
-// package comment.
+// TestUpstreamCan: where upstream panics, leaks or fails, results are the same as in encoding/json; see the package
+// comment.
 func TestUpstreamCan(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -351,7 +351,7 @@ type (
 	pointer *pointer
 )
 
-// What has no JSON value is an error with its path, and never a panic.
+// TestErrors: a value without JSON is an error with its path, never a panic.
 func TestErrors(t *testing.T) {
 	loop := &ring{}
 	loop.Next = loop
@@ -394,11 +394,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// M is an embedded type that is no struct.
+// M is an embedded type that is not a struct.
 type M map[string]string
 
-// changedCopy returns an empty object of obj's type, or for the cyclic struct, as
-// it equals no other object of its type, another ring.
+// changedCopy returns an empty object of obj's type. For the cyclic struct, which equals no other object of its type,
+// it returns another cycle.
 func changedCopy(obj any) any {
 	switch obj.(type) {
 	case *ring:

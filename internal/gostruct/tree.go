@@ -13,10 +13,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Tree returns the JSON value of obj, a pointer to a struct or something with unstructured content, as a plain tree.
-// Its maps and lists are new, except for plain trees inside the Go value, which are shared; so is unstructured content.
-// except is the path of a field that is left out and not read. The error is a *[typed.Error] with the path of a value
-// that has no JSON value.
+// Tree returns the JSON value of obj, a pointer to a struct or an object with unstructured content, as a plain tree.
+// Its maps and lists are new, except that plain trees inside the Go value, and unstructured content, are shared. except
+// is the path of a field that is omitted and not read. If a value has no JSON value, the error is a *[typed.Error] with
+// its path.
 func Tree(obj any, except ...string) (map[string]any, error) {
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !IsNil(obj) {
 		return u.UnstructuredContent(), nil
@@ -30,7 +30,7 @@ func Tree(obj any, except ...string) (map[string]any, error) {
 		return nil, err
 	}
 	object, ok := out.(map[string]any)
-	if !ok { // it marshals itself
+	if !ok { // it has its own MarshalJSON
 		return nil, fmt.Errorf("%T: expected a map, got %T", obj, out)
 	}
 	return object, nil
@@ -42,7 +42,7 @@ func IsNil(obj any) bool {
 	return !v.IsValid() || isNil(v)
 }
 
-// Accessor returns the metadata of an object. The error has the object's Go type.
+// Accessor returns the metadata of an object. The error names the object's Go type.
 func Accessor(obj any) (metav1.Object, error) {
 	if IsNil(obj) {
 		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
@@ -66,7 +66,7 @@ func structOf(obj any) (reflect.Value, error) {
 	return v.Elem(), nil
 }
 
-// below returns the rest of except for the entry called name, and reports whether that is the one that is left out.
+// below returns the rest of except below the entry called name. isExcept reports whether except is this entry.
 func below(except []string, name string) (rest []string, isExcept bool) {
 	if len(except) == 0 || except[0] != name {
 		return nil, false
@@ -90,7 +90,7 @@ func tree(f *form, v reflect.Value, except []string, depth int) (any, error) {
 }
 
 func structTree(f *form, v reflect.Value, except []string, depth int) (any, error) {
-	// Counting first costs less than a map that is too large, or has to grow.
+	// Counting first costs less than a map that is too large or must grow.
 	n := 0
 	for _, field := range f.fields {
 		if _, _, ok := field.in(v); ok {
@@ -124,7 +124,7 @@ func mapTree(f *form, v reflect.Value, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	// Each entry is copied to this variable in turn, which has an address.
+	// Each entry is copied to this variable, which is addressable.
 	value := reflect.New(f.typ.Elem()).Elem()
 	var failed entryError
 	for it := v.MapRange(); it.Next(); {
@@ -151,14 +151,14 @@ func listTree(f *form, v reflect.Value, depth int) (any, error) {
 	return out, nil
 }
 
-// Copy returns a copy of a Go struct that has its own metadata and shares everything else. If that is impossible, it
-// is a deep copy.
+// Copy returns a copy of a Go struct with its own metadata that shares everything else. If that is impossible, it
+// returns a deep copy.
 func Copy(obj runtime.Object) runtime.Object {
 	if v, err := structOf(obj); err == nil {
 		copied := reflect.New(v.Type())
 		copied.Elem().Set(v)
 		out := copied.Interface().(runtime.Object)
-		if address := metadataAt(obj); address != 0 && address != metadataAt(out) { // it may be behind a pointer
+		if address := metadataAt(obj); address != 0 && address != metadataAt(out) { // metadata may be behind a pointer
 			return out
 		}
 	}
@@ -178,7 +178,7 @@ func metadataAt(obj runtime.Object) uintptr {
 	return v.Pointer()
 }
 
-// ObjectLike returns tree as an object of the Go type of obj; unstructured if that is unstructured or nil.
+// ObjectLike returns tree as an object of obj's Go type; unstructured if obj is unstructured or nil.
 func ObjectLike(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
 	if _, ok := obj.(runtime.Unstructured); ok || obj == nil {
 		return &unstructured.Unstructured{Object: tree}, nil

@@ -20,7 +20,7 @@ import (
 
 var errTooDeep = fmt.Errorf("nested deeper than %d", limits.MaxDepth)
 
-// at returns err with a step in front of its path.
+// at returns err with a step added to the front of its path.
 func at(step fieldpath.Element, err error) *typed.Error {
 	var located *typed.Error
 	if errors.As(err, &located) {
@@ -31,14 +31,14 @@ func at(step fieldpath.Element, err error) *typed.Error {
 
 func atField(name string, err error) error { return at(fieldpath.FieldElement(name), err) }
 
-// entryError is the error of the entry of a map whose name sorts first: maps have no order, and errors are the same
-// every time. Only of entries that are nested too deep, the first one that is found is returned.
+// entryError is the error of the map entry whose name sorts first: maps have no order, and the error must always be the
+// same. There is one exception: if entries are nested too deep, the error is about the first one found.
 type entryError struct {
 	name string
 	err  error
 }
 
-// add adds an error, or nil. It reports whether the walk has to end, as it may be one of a map that holds itself.
+// add adds an error, which may be nil. isEnd reports whether the walk must end, because the map may contain itself.
 func (e *entryError) add(name string, err error) (isEnd bool) {
 	if err == nil {
 		return false
@@ -50,8 +50,8 @@ func (e *entryError) add(name string, err error) (isEnd bool) {
 	return isEnd
 }
 
-// indirect follows pointers and interfaces to their value. The form that it returns is neither pointerKind nor
-// interfaceKind; it is null for a nil on the way.
+// indirect follows pointers and interfaces to their value. The returned form is neither pointerKind nor interfaceKind;
+// it is null if a pointer or interface is nil.
 func indirect(f *form, v reflect.Value) (*form, reflect.Value) {
 	for range limits.MaxDepth {
 		switch f.kind {
@@ -82,8 +82,8 @@ var (
 	tooDeep = &form{kind: noKind, err: errTooDeep}
 )
 
-// scalar returns the plain value of a dereferenced v that is not a container in Go. A value that converts itself may
-// return a container.
+// scalar returns the plain value of a dereferenced v that is not a container in Go. The MarshalJSON of v may return a
+// container.
 func (f *form) scalar(v reflect.Value) (any, error) {
 	switch f.kind {
 	case nullKind:
@@ -109,11 +109,11 @@ func (f *form) scalar(v reflect.Value) (any, error) {
 	return nil, f.err
 }
 
-// convert returns the JSON value of a v that converts itself.
+// convert returns the JSON value of a v that has MarshalJSON.
 func (f *form) convert(v reflect.Value) (any, error) {
 	value := addressed(v, f.onlyPtr)
 	if port, ok := value.(*intstr.IntOrString); ok && port.Type == intstr.Int {
-		return int64(port.IntVal), nil // without encoding it
+		return int64(port.IntVal), nil // needs no encoding
 	}
 	switch x := value.(type) {
 	case failingConverter:

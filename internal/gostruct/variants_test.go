@@ -22,7 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// A mixed has a field of each kind that objects have.
+// A mixed has a field of each kind that occurs in objects.
 type mixed struct {
 	Text     string               `json:"text,omitempty"`
 	Always   string               `json:"always"`
@@ -63,7 +63,7 @@ type item struct {
 	Value    string `json:"value,omitempty"`
 }
 
-// A rawText marshals itself to any text.
+// A rawText has a MarshalJSON that returns any text.
 type rawText struct{ text string }
 
 func (r rawText) MarshalJSON() ([]byte, error)     { return json.Marshal(r.text) }
@@ -73,7 +73,7 @@ type embedded struct {
 	Within string `json:"within,omitempty"`
 }
 
-// FarAway is exported, because a pointer to an embedded struct that is not can't be set.
+// FarAway is exported, because a pointer to an unexported embedded struct can't be set.
 type FarAway struct {
 	Far string `json:"far,omitempty"`
 }
@@ -117,7 +117,7 @@ func declare(t *typed.Type, name string, f typed.Field) {
 	t.Map = typed.NewMap(fields, nil).WithAtomic(t.Map.IsAtomic())
 }
 
-// variants returns objects that differ in a field, or in all.
+// variants returns objects that differ from each other in one field, or in all.
 func variants() []*mixed {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	sets := []func(v *mixed){
@@ -176,7 +176,7 @@ func full() *mixed {
 	return all[len(all)-1]
 }
 
-// TestDiff compares each object with each other one: the trees of what differs compare as the whole trees do.
+// TestDiff compares each object with each other object: the trees of Diff compare like the whole trees.
 func TestDiff(t *testing.T) {
 	all := variants()
 	for _, a := range all {
@@ -199,7 +199,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDecode: trees of objects, and values that do not fit, have the same result as with apimachinery's converter.
+// TestDecode: trees of objects, and values that do not fit, are decoded with the same result as in apimachinery's
+// converter.
 func TestDecode(t *testing.T) {
 	trees := []map[string]any{
 		{"always": int64(1)}, {"count": int64(1 << 40)}, {"bytes": "!"}, {"at": "never"}, {"labels": []any{}}, {"set": "x"},
@@ -217,7 +218,7 @@ func TestDecode(t *testing.T) {
 		require.Equal(t, wantErr, err, "%v", tree)
 		for _, decoded := range []*mixed{want, got} {
 			for ; decoded != nil; decoded = decoded.Next {
-				if decoded.FarAway == nil { // the converter allocates it, though the tree has nothing of it
+				if decoded.FarAway == nil { // the converter allocates it even if the tree has none of its fields
 					decoded.FarAway = &FarAway{}
 				}
 			}
@@ -226,8 +227,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestAdded asks what each object has more than each other one: it says what a comparison of trees says, or nothing. Of
-// an object that is created it says nothing only for kinds that are rare.
+// TestAdded compares each object with each other object: Added returns the same as a comparison of trees, or ok is
+// false. For an object that is created, ok is false only for rare kinds of fields.
 func TestAdded(t *testing.T) {
 	all := variants()
 	answers := 0
@@ -273,7 +274,7 @@ func TestAdded(t *testing.T) {
 	require.Equal(t, `{"f:inner":{"f:key":{}}}`, added.String())
 }
 
-// TestAddedUndeclared: an entry that the schema does not declare is left to the comparison of trees.
+// TestAddedUndeclared: an entry that the schema does not declare needs a comparison of trees.
 func TestAddedUndeclared(t *testing.T) {
 	type labelled struct {
 		Labels map[string]string `json:"labels,omitempty"`
@@ -287,7 +288,7 @@ func TestAddedUndeclared(t *testing.T) {
 	}
 }
 
-// TestDiffIsSmall: what is equal is left out, and so is the field that is excepted.
+// TestDiffIsSmall: equal parts are omitted, and so is the field in except.
 func TestDiffIsSmall(t *testing.T) {
 	a := &mixed{Text: "a", Count: 1, Labels: map[string]string{"a": "x", "b": "y"},
 		Items: []item{{Name: "a"}, {Name: "b"}},
@@ -309,7 +310,7 @@ func TestDiffIsSmall(t *testing.T) {
 	require.Equal(t, m{"name": "x"}, after)
 }
 
-// TestTreeExcept leaves a field out, which need not have a JSON value.
+// TestTreeExcept omits a field, which may have no JSON value.
 func TestTreeExcept(t *testing.T) {
 	got, err := gostruct.Tree(&mixed{Always: "a", Large: 1 << 63}, "large")
 	require.NoError(t, err)
@@ -323,7 +324,7 @@ type node struct {
 	Next *node  `json:"next,omitempty"`
 }
 
-// TestAddedTooDeep: a value that is nested too deep is left to the comparison of trees, which refuses it.
+// TestAddedTooDeep: a value that is nested too deep needs a comparison of trees, which rejects it.
 func TestAddedTooDeep(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	typ := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"name": {Type: text}}, nil)}
@@ -345,8 +346,8 @@ func TestAddedTooDeep(t *testing.T) {
 	}
 }
 
-// TestAddedTooLarge: an object with too many values, or with owned texts that are too long together, is left to the
-// comparison of trees, which refuses the first.
+// TestAddedTooLarge: an object with too many values, or with owned texts that are too long in total, needs a comparison
+// of trees, which rejects the former.
 func TestAddedTooLarge(t *testing.T) {
 	type large struct {
 		A    []string `json:"a,omitempty"`
@@ -382,8 +383,8 @@ func TestAddedTooLarge(t *testing.T) {
 	}
 }
 
-// TestAddedOfAnotherShape: Added leaves to the comparison of trees what does not fit its type, and an atomic list in
-// the place of null, which is modified and not added.
+// TestAddedOfAnotherShape: values that do not fit their type need a comparison of trees, and so does an atomic list in
+// place of null, which is modified and not added.
 func TestAddedOfAnotherShape(t *testing.T) {
 	type shapes struct {
 		Part smallPart   `json:",omitempty"`

@@ -1,4 +1,4 @@
-// Package lastapplied writes the annotation in which client-side apply keeps the intent that it applied last.
+// Package lastapplied writes the annotation in which client-side apply stores its last applied intent.
 package lastapplied
 
 import (
@@ -13,8 +13,8 @@ import (
 // Annotation is the name of the annotation.
 const Annotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Text returns the annotation of intent, which it changes: its JSON without the annotation itself, on one line that
-// ends with a newline. The fields of a Go struct are in its order.
+// Text returns the annotation for intent: its JSON without the annotation itself, in one line that ends with a newline.
+// It changes intent. The fields of a Go struct are in the order of the struct.
 func Text(intent runtime.Object) (string, error) {
 	if accessor, err := meta.Accessor(intent); err == nil {
 		annotations := accessor.GetAnnotations()
@@ -25,7 +25,7 @@ func Text(intent runtime.Object) (string, error) {
 	return string(b) + "\n", err
 }
 
-// IsWithin reports whether an object may have these annotations: a server stores no larger ones. size is in bytes.
+// IsWithin reports whether a server accepts these annotations. size is their total size in bytes.
 func IsWithin(annotations map[string]string) (size int, ok bool) {
 	for name, text := range annotations {
 		size += len(name) + len(text)

@@ -1,6 +1,6 @@
-// Package limits has the limits on what the engine reads (chapter 12 of doc/spec.md), which bound the cost of
-// hostile input. All but MaxAnnotations are far above what a server can store. They can't be configured. Limits that
-// one function alone knows are beside it.
+// Package limits has the limits on the engine's input (chapter 12 of doc/spec.md), which bound the cost of hostile
+// input. All except MaxAnnotations are far above what a server can store. They can't be configured. Limits that only
+// one function needs are next to that function.
 package limits
 
 const (
@@ -18,7 +18,8 @@ const (
 	MaxMembers = 4 << 20
 	// MaxEntries is the largest number of entries of an object.
 	MaxEntries = 10_000
-	// MaxAnnotations is what a server accepts of an object's annotations, in bytes of keys and values together.
+	// MaxAnnotations is the maximum size of an object's annotations that a server accepts, in bytes of keys and values
+	// together.
 	MaxAnnotations = 256 << 10
 	// MaxErrors is the largest number of violations that are reported for one value.
 	MaxErrors = 100

@@ -23,33 +23,32 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Laws are what holds of every apply, at whatever type, history and version:
+// Laws are the laws of every apply, for any type, history and version:
 //
 //   - The same intent again changes nothing: neither the object nor an entry.
 //   - A plan of the same intent again says so.
-//   - What [fieldmanager.FieldManager.Extract] returns of the manager's entry changes
-//     nothing when it is applied.
+//   - Applying the result of [fieldmanager.FieldManager.Extract] for the manager's entry changes nothing.
 //   - The outcome of a plan is the outcome of the apply.
 //
-// There is one exception (spec rule 4.2): an empty list owns nothing, so that a list is removed with the last item that
-// an intent drops, although the intent has it empty. The second apply brings the empty list, and only that, or a
-// conflict over it; the third changes nothing, but for entries where there were none.
+// There is one exception (spec rule 4.2): an empty list owns nothing, so a list is removed with the last item that an
+// intent drops, even if the intent has the list empty. The second apply adds the empty list, and nothing else, or
+// conflicts over it. The third apply changes nothing, except that it may add entries if there were none.
 type Laws struct {
-	// At returns a field manager whose clock always shows the given time. Its options are the same
-	// for every time, and reset no fields.
+	// At returns a field manager whose clock always returns the given time. Its options are the same for every time,
+	// and reset no fields.
 	At func(time.Time) (*fieldmanager.FieldManager, error)
 	// Type is the type of the objects.
 	Type *typed.Type
-	// Through returns an object, also one that is unstructured, as it is stored; nil for as it
-	// is. It may drop nulls and empty containers, as Go structs do. Then times of entries are not compared, for the
-	// next apply of a null changes its merged object again (spec rule 2.3).
+	// Through returns an object, which may be unstructured, as it is stored; nil means unchanged. It may drop nulls and
+	// empty containers, like Go structs. Then times of entries are not compared, because the next apply of a null
+	// changes its merged object again (spec rule 2.3).
 	Through func(runtime.Object) (runtime.Object, error)
-	// Semantics say when the plan of a stored object is unchanged.
+	// Semantics decide when the plan of a stored object is unchanged.
 	Semantics *typed.Semantics
 }
 
-// Check applies an intent to live at a time, nil for none yet, and returns an error
-// when a law does not hold. applied is false when the apply was refused.
+// Check applies an intent to live at a time, and returns an error if a law does not hold. live is nil if the object
+// does not exist. applied is false if the apply was rejected.
 func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now time.Time) (applied bool, err error) {
 	m, err := l.At(now)
 	if err != nil {
@@ -60,7 +59,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	plan, planErr := plans.New(context.Background(), m, live, intent.DeepCopyObject(), options)
 	if applyErr == nil {
 		if first, err = l.stored(first); err != nil {
-			return false, nil // what no server can store is not applied again
+			return false, nil // an object that no server can store is not applied again
 		}
 	}
 	if err := l.comparePlan(plan, planErr, live, first, applyErr); err != nil || applyErr != nil {
@@ -70,7 +69,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 		return false, err
 	}
 	if keepsLastApplied(manager, first) && hasNullAnnotation(intent) {
-		return true, nil // it is stored as an empty text, which the next apply changes again, as with upstream
+		return true, nil // it is stored as an empty string, which the next apply changes again, as in upstream
 	}
 	stored, err := l.checkAgain(m, first, intent, manager, force)
 	if err != nil {
@@ -89,8 +88,8 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	return true, l.checkExtracted(m, stored, manager)
 }
 
-// checkAgain applies an intent to what its first apply stored. It returns the object
-// to which another apply would change nothing, nil for a conflict over an empty list.
+// checkAgain applies an intent to the stored result of its first apply. It returns the object that another apply would
+// not change; nil for a conflict over an empty list.
 func (l Laws) checkAgain(
 	m *fieldmanager.FieldManager,
 	first, intent runtime.Object,
@@ -120,8 +119,8 @@ func (l Laws) checkAgain(
 		return nil, fmt.Errorf("a third time: %w", err)
 	}
 	if len(managedFields(b)) == 0 {
-		// An intent of nothing but empty lists owns nothing. Where nobody owns anything, the
-		// next apply finds an object that nobody tracked (spec rule 1.4).
+		// An intent with only empty lists owns nothing. If nobody owns anything, the next apply finds an untracked
+		// object (spec rule 1.4).
 		return nil, l.compareObjects(second, third)
 	}
 	if err := l.compare(second, third); err != nil {
@@ -130,9 +129,8 @@ func (l Laws) checkAgain(
 	return third, nil
 }
 
-// overEmptyLists reports whether an apply is in conflict over nothing but empty lists of
-// its intent, which the first apply left out, or empty maps, which a Go struct left out, or nulls, for which it has an
-// empty struct.
+// overEmptyLists reports whether an apply conflicts only over empty lists of its intent, which the first apply omitted,
+// or over empty maps that a Go struct omitted, or over nulls for which a Go struct has an empty struct.
 func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	var all conflicts.Conflicts
 	tree, intentErr := treeOf(intent)
@@ -159,8 +157,8 @@ func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	})
 }
 
-// keepsLastApplied reports whether an apply by a manager to an object keeps the annotation of client-side apply up to
-// date, and so makes empty texts of nulls beside it.
+// keepsLastApplied reports whether an apply by a manager updates the annotation of client-side apply in an object, and
+// so replaces nulls among the other annotations by empty strings.
 func keepsLastApplied(manager string, obj runtime.Object) bool {
 	return manager == "kubectl" && strings.Contains(JSON(obj), fieldmanager.LastAppliedAnnotation)
 }
@@ -172,8 +170,7 @@ func hasNullAnnotation(obj runtime.Object) bool {
 	return slices.Contains(slices.Collect(maps.Values(annotations)), nil)
 }
 
-// addsIntent reports whether after is before with the intent laid over it, as it is stored,
-// and nothing else.
+// addsIntent reports whether after, as it is stored, is before with the intent merged into it, and nothing else.
 func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bool {
 	tree, err := treeOf(intent)
 	if err != nil {
@@ -187,8 +184,7 @@ func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bo
 	return err == nil && reflect.DeepEqual(without(stored), without(after))
 }
 
-// storedTree returns a tree as it is stored: a Go struct leaves out its nulls, and its empty
-// maps and lists where omitempty says so.
+// storedTree returns a tree as it is stored: a Go struct omits nulls, and empty maps and lists with omitempty.
 func (l Laws) storedTree(tree map[string]any) (map[string]any, error) {
 	obj, err := l.stored(&unstructured.Unstructured{Object: tree})
 	if err != nil {
@@ -197,14 +193,14 @@ func (l Laws) storedTree(tree map[string]any) (map[string]any, error) {
 	return treeOf(obj)
 }
 
-// checkExtracted applies what can be extracted of a manager's entry.
+// checkExtracted applies the extracted intent of a manager's entry.
 func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object, manager string) error {
 	tree, err := treeOf(stored)
 	if err != nil {
 		return err
 	}
 	if keepsLastApplied(manager, stored) {
-		return nil // the annotation is the intent's, and what is extracted is another
+		return nil // the annotation depends on the intent, and the extracted intent differs
 	}
 	entries, err := managedfields.DecodeTree(managedFields(tree))
 	if err != nil {
@@ -218,7 +214,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		extracted, err := m.Extract(context.Background(), stored, e.Owned())
 		var invalid typed.Errors
 		if errors.As(err, &invalid) {
-			continue // what an update left in live
+			continue // values that an update stored in live
 		}
 		if err != nil {
 			return fmt.Errorf("extracting: %w", err)
@@ -239,7 +235,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		case owned.Equal(e.Owned()):
 			err = l.compare(stored, again)
 		default:
-			// An item has the key fields that live has; an intent that left one to its default
+			// An extracted item has the key fields that live has. An intent that relied on the default of a key field
 			// did not own it.
 			err = l.compareObjects(stored, again)
 		}
@@ -250,7 +246,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 	return nil
 }
 
-// ownable reports whether any path of set selects a value in tree that an intent can own: an empty list can't be owned
+// ownable reports whether a path of set selects a value in tree that an intent can own. An empty list can't be owned
 // (spec rule 4.2).
 func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
 	for path := range set.Leaves().All() {
@@ -262,7 +258,7 @@ func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
 	return false
 }
 
-// comparePlan compares the plan of an apply to live with what the apply stored.
+// comparePlan compares the plan of an apply to live with the result of the apply.
 func (l Laws) comparePlan(plan *plans.Plan, planErr error, live, stored runtime.Object, applyErr error) error {
 	var conflicting conflicts.Conflicts
 	if errors.As(applyErr, &conflicting) {
@@ -297,8 +293,7 @@ func (l Laws) comparePlan(plan *plans.Plan, planErr error, live, stored runtime.
 	return nil
 }
 
-// clientsOf returns a tree without what a server sets itself, which a plan leaves as it
-// is (spec rule 13.1).
+// clientsOf returns a tree without the fields that only a server sets, which a plan does not change (spec rule 13.1).
 func clientsOf(tree map[string]any) map[string]any {
 	tree = without(tree)
 	metadata, ok := tree["metadata"].(map[string]any)
@@ -337,8 +332,7 @@ func (l Laws) stored(obj runtime.Object) (runtime.Object, error) {
 	return l.Through(obj)
 }
 
-// compareObjects returns an error when an apply changed its object, its managed fields
-// aside.
+// compareObjects returns an error if an apply changed its object, apart from managed fields.
 func (l Laws) compareObjects(before, after runtime.Object) error {
 	a, b, err := treesOf(before, after)
 	if err != nil {
@@ -350,7 +344,7 @@ func (l Laws) compareObjects(before, after runtime.Object) error {
 	return nil
 }
 
-// compare returns an error when an apply changed its object or its managed fields.
+// compare returns an error if an apply changed its object or its managed fields.
 func (l Laws) compare(before, after runtime.Object) error {
 	if err := l.compareObjects(before, after); err != nil {
 		return err
@@ -369,8 +363,8 @@ func (l Laws) compare(before, after runtime.Object) error {
 	return nil
 }
 
-// addsEmptyLists reports whether after is before and empty lists that it lacks or has as null, in
-// maps or structs that hold nothing else, if these are missing or null too.
+// addsEmptyLists reports whether after is before with added empty lists that before lacks or has as null. The maps and
+// structs around these lists may be added, too, if they contain nothing else.
 func addsEmptyLists(before, after any) bool {
 	switch a := after.(type) {
 	case map[string]any:
@@ -406,7 +400,7 @@ func addsEmptyLists(before, after any) bool {
 	return reflect.DeepEqual(before, after)
 }
 
-// onlyEmptyLists reports whether v is an empty list, or a map of such.
+// onlyEmptyLists reports whether v is an empty list, or a map that contains only such values.
 func onlyEmptyLists(v any) bool {
 	switch x := v.(type) {
 	case []any:

@@ -14,10 +14,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// RunAgain makes a type and writes out of data, as Run does, has Tenure do them, and
-// checks [Laws] of every apply, and that an entry of another version changes none. It
-// returns an error at the first that does not hold, with the whole story; the number is
-// how many applies were checked.
+// RunAgain makes a type and writes from data, like Run, makes the writes with Tenure, and checks [Laws] for every
+// apply, and that an entry of another version changes no apply. It returns an error, with the whole history, for the
+// first law that does not hold. applied is the number of applies that were checked.
 func RunAgain(data []byte) (applied int, err error) {
 	g := NewGen(data)
 	g.nulls = true
@@ -38,7 +37,7 @@ func RunAgain(data []byte) (applied int, err error) {
 	})
 }
 
-// tried returns what Tenure makes of a write, nil if it refuses it.
+// tried returns Tenure's result of a write; nil if Tenure rejects the write.
 func (w *World) tried(write Write) (*unstructured.Unstructured, error) {
 	out, err := w.Tenure(write, w.now)
 	if errors.Is(err, ErrChangedInput) {
@@ -51,7 +50,7 @@ func (w *World) tried(write Write) (*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// before returns live at a version; nil before it is created.
+// before returns live at a version; nil if the object does not exist yet.
 func (w *World) before(version string) runtime.Object {
 	if w.Live == nil {
 		return nil
@@ -66,10 +65,11 @@ func (w *World) laws(write Write) Laws {
 	}}
 }
 
-// checkBystander applies an intent to live with all entries at its version, and to the same with one more entry: of
-// another version of the same topology, with a field that does not exist. Now and then, live was also changed
-// untracked. Both get the same fields, although what was dropped is decided by a walk of nothing but that in the one,
-// and by sets of the whole object, the definition (spec rule 6.1), in the other.
+// checkBystander applies an intent to live, first with all entries at the version of the intent, and then with one more
+// entry, of another version with the same topology and with a field that does not exist. Sometimes live was also
+// changed by an untracked write. Both results must have the same fields, although dropped fields are found by a walk of
+// only these fields in the first case, and by sets of the whole object, which define the result (spec rule 6.1), in the
+// second.
 func (w *World) checkBystander(g *Gen, write Write) error {
 	others := slices.DeleteFunc(slices.Clone(w.versions()), func(version string) bool {
 		return version == write.Version || version == w.gone

@@ -10,10 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAppliedAgainAroundAnEmptyList: upstream takes a struct for gone in which
-// nothing is left but empty lists, for these nobody can own. So it removes what is
-// applied again as an empty struct, with what nobody owns in it (doc/differences.md,
-// 15).
+// TestAppliedAgainAroundAnEmptyList: upstream treats a struct that contains only empty lists as missing, because nobody
+// can own these. So it removes a struct that is applied again as an empty struct, with the unowned fields in it
+// (doc/differences.md, 15).
 func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	s := schemaOf("object")
 	s.Properties = map[string]spec.Schema{"on": schemaOf("boolean"), "set": listOf(schemaOf("string"), "set")}
@@ -43,7 +42,7 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	require.Equal(t, w.Live.Object, own.Object)
 	require.True(t, w.appliedAgain(write, up, own))
 
-	// The same, while something else is dropped.
+	// The same, while another field is dropped.
 	w.Live = thing(map[string]any{"name": "thing", "uid": "uid", "labels": map[string]any{"dropped": "x"},
 		"managedFields": []any{map[string]any{
 			"manager": "a", "operation": "Apply", "apiVersion": group + "/v1", "fieldsType": "FieldsV1",
@@ -61,7 +60,7 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	require.Equal(t, spec, own.Object["spec"])
 	require.Empty(t, own.GetLabels())
 
-	// And beside an entry of another version, for which what is gone is found by sets of the whole object.
+	// The same beside an entry of another version, for which the removal is computed with sets of the whole object.
 	live := w.Live.Object["metadata"].(map[string]any)
 	live["managedFields"] = append(live["managedFields"].([]any), map[string]any{
 		"manager": "b", "operation": "Update", "apiVersion": group + "/v2", "fieldsType": "FieldsV1",
@@ -77,13 +76,13 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	require.True(t, w.appliedAgain(write, up, own))
 }
 
-// TestResetName: where a resource resets metadata.name, upstream removes all of metadata with the last field in it that
-// anybody owned (doc/differences.md, 31).
+// TestResetName: if a resource resets metadata.name, upstream removes all of metadata with the last owned field in it
+// (doc/differences.md, 31).
 func TestResetName(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		resets    [][]string
-		isRemoved bool // by upstream
+		isRemoved bool // whether upstream removes metadata
 	}{
 		{"nothing", "the intent owns its name while upstream removes", nil, false},
 		{"name", "nobody owns anything in metadata any more", [][]string{{"metadata", "name"}}, true},
@@ -114,8 +113,8 @@ func TestResetName(t *testing.T) {
 	}
 }
 
-// TestConflictOverNull: where a removal leaves a container as empty as it was, it is null with upstream, and so in
-// conflict with its owners (doc/differences.md, 1).
+// TestConflictOverNull: a container that was empty before a removal becomes null in upstream, and so conflicts with its
+// owners (doc/differences.md, 1).
 func TestConflictOverNull(t *testing.T) {
 	w := &World{}
 	require.NoError(t, w.SetSpec(spec.Schema{}))
@@ -132,7 +131,7 @@ func TestConflictOverNull(t *testing.T) {
 	}
 	store(write("ctl", map[string]any{}))
 	store(write("a", map[string]any{"b": int64(1)}))
-	w.resets = [][]string{{"spec", "b"}} // from now on, so that a stays its owner without the field
+	w.resets = [][]string{{"spec", "b"}} // reset from now on, so that a still owns the field that is removed
 	store(write("ctl", map[string]any{}))
 
 	again := write("a", map[string]any{"b": nil})
@@ -143,7 +142,7 @@ func TestConflictOverNull(t *testing.T) {
 	require.Equal(t, map[string]any{}, own.Object["spec"])
 	require.True(t, w.conflictsOverNull(again, upErr, ownErr))
 
-	// Any other conflict that Tenure would not find is a difference.
+	// Any other conflict that Tenure does not report is a difference.
 	store(write("ctl", map[string]any{"x": int64(1)}))
 	taken := write("a", map[string]any{"x": int64(2)})
 	_, _, upErr = w.Upstream(taken)
@@ -151,8 +150,8 @@ func TestConflictOverNull(t *testing.T) {
 	require.False(t, w.conflictsOverNull(taken, upErr, nil))
 }
 
-// TestDroppedAmongDuplicates: nothing goes of items that are duplicated, which others own, too. Only managed fields
-// that a client wrote say so: an update that duplicates items becomes their owner. The first items are looked up
+// TestDroppedAmongDuplicates: nothing is removed from duplicated items that others own, too. Only a client can write
+// such managed fields, because an update that duplicates items becomes their owner. The first items are looked up
 // without an index, the others with one.
 func TestDroppedAmongDuplicates(t *testing.T) {
 	for _, keys := range []int{1, 2, 6} {
@@ -186,7 +185,7 @@ func dropAmongDuplicates(t *testing.T, keys int) {
 	for i := range 2 * keys {
 		items = append(items, map[string]any{"name": fmt.Sprint(i % keys), "b": fmt.Sprint(i), "c": fmt.Sprint(i)})
 	}
-	// One item exists once, so that the list certainly stays.
+	// One item is not duplicated, so that the list certainly stays.
 	items = append(items, map[string]any{"name": fmt.Sprint(keys), "c": "1"})
 	entry := func(manager, field string) any {
 		return map[string]any{
@@ -212,8 +211,8 @@ func dropAmongDuplicates(t *testing.T, keys int) {
 	require.NoError(t, Compare(up, own))
 }
 
-// TestAroundWhatStays: bob owns something around or beside what alice drops. Only managed fields that a client wrote
-// say so.
+// TestAroundWhatStays: bob owns a field around or beside a field that alice drops. Only a client can write such managed
+// fields.
 func TestAroundWhatStays(t *testing.T) {
 	deep, item, s := schemaOf("object"), schemaOf("object"), schemaOf("object")
 	deep.Properties = map[string]spec.Schema{"d": schemaOf("string")}

@@ -15,10 +15,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// RunCanonical holds Canonical semantics (spec rule 11.1) against upstream. Both engines are told the same, but Tenure
-// in words chosen at random: other spellings of a quantity and of an instant, empty lists where there is nothing. Then
-// its conflicts and owners must equal upstream's with canonical words only, and so must the object, except for the
-// words.
+// RunCanonical compares Tenure in Canonical semantics (spec rule 11.1) with upstream. Both engines get the same values,
+// but Tenure gets them in random spellings: other spellings of quantities and times, and empty lists in place of
+// missing fields. Tenure's conflicts and owners must equal upstream's with canonical spellings only, and so must the
+// object, apart from the spellings.
 func RunCanonical(data []byte) error {
 	g := NewGen(data)
 	c, err := newCanonicalWorld()
@@ -35,7 +35,7 @@ func RunCanonical(data []byte) error {
 	return nil
 }
 
-// words are the spellings of values that mean the same; the first is canonical.
+// words are the spellings of values with the same meaning; the first is canonical.
 var words = map[string][]any{
 	"one":   {"1", "1000m", int64(1), "1e0"},
 	"half":  {"500m", "0.5", 0.5},
@@ -49,9 +49,9 @@ var (
 	instants = []string{"noon", "later"}
 )
 
-// intent makes an intent in canonical words and in others.
+// intent makes an intent in canonical spellings and in random ones.
 func (g *Gen) intent() (canonical, spoken map[string]any) {
-	// Something is always said: a struct with nothing in it would be owned itself.
+	// The intent always has a field, because a struct without fields would be owned itself.
 	canonical, spoken = map[string]any{"text": "a"}, map[string]any{"text": "a"}
 	say := func(field string, meanings []string) {
 		if g.Intn(2) == 0 {
@@ -77,7 +77,7 @@ func (g *Gen) intent() (canonical, spoken map[string]any) {
 type canonicalWorld struct {
 	upstream *managedfields.FieldManager
 	tenure   *fieldmanager.FieldManager
-	// up and own are the object as each engine has it.
+	// up and own are the object of each engine.
 	up, own *unstructured.Unstructured
 }
 
@@ -164,7 +164,7 @@ func (c *canonicalWorld) apply(manager string, force bool, canonical, spoken map
 	return nil
 }
 
-// spelled returns v in canonical words, without what is empty or null.
+// spelled returns v in canonical spellings, without empty values and nulls.
 func spelled(v any) any {
 	switch t := v.(type) {
 	case map[string]any:

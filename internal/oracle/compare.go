@@ -28,8 +28,7 @@ func JSON(v any) string {
 	return string(b)
 }
 
-// CompareErrors returns an error when the two engines do not refuse a write for
-// the same reason.
+// CompareErrors returns an error if the two engines do not reject a write for the same reason.
 func CompareErrors(upstream, tenure error) error {
 	if upstream != nil && refusesDuplicates(upstream) {
 		return nil
@@ -52,21 +51,22 @@ func CompareErrors(upstream, tenure error) error {
 	var up, own apierrors.APIStatus
 	errors.As(upstream, &up)
 	errors.As(tenure, &own)
-	// Upstream groups by manager; inside a group its order is fixed.
+	// Upstream groups by manager; within a group, its order is fixed.
 	if up.Status().Message != own.Status().Message {
 		return fmt.Errorf("upstream's message: %s\ntenure's message: %s", up.Status().Message, own.Status().Message)
 	}
 	return nil
 }
 
-// refusesDuplicates reports whether upstream rejects duplicates of an earlier update, once an entry is of another
-// version than the write; Tenure does not (doc/differences.md, 3). An intent with duplicates is refused by both.
+// refusesDuplicates reports whether upstream rejects duplicates that an earlier update stored, because an entry has
+// another version than the write. Tenure does not reject them (doc/differences.md, 3). Both reject an intent with
+// duplicates.
 func refusesDuplicates(upstream error) bool {
 	return strings.Contains(upstream.Error(), "duplicate entries for key") &&
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
 }
 
-// sortedCauses returns the causes of a conflict; none of nil.
+// sortedCauses returns the causes of a conflict; none if conflict is nil.
 func sortedCauses(conflict error) []string {
 	var out []string
 	var status apierrors.APIStatus
@@ -80,11 +80,9 @@ func sortedCauses(conflict error) []string {
 	return out
 }
 
-// Compare returns an error when two results differ in the object or in the
-// managed fields, but for what doc/differences.md, 1 says: containers that lost
-// everything are null with upstream and empty with Tenure. Where that is so, the
-// times of the entries may differ too, since a null is a change to an empty
-// container.
+// Compare returns an error if two results differ in the object or in the managed fields, apart from doc/differences.md,
+// 1: containers that lost their whole content are null in upstream and empty in Tenure. In this case, times of entries
+// may differ, too, because replacing an empty container by null is a change.
 func Compare(upstream, tenure *unstructured.Unstructured) error {
 	up, own, isTimeless := upstream.Object, tenure.Object, false
 	if !equalBut(without(up), without(own), &isTimeless) {
@@ -104,21 +102,20 @@ func differentEntries(upstream, tenure []any) error {
 	return fmt.Errorf("upstream's managed fields: %s\ntenure's managed fields:   %s", JSON(upstream), JSON(tenure))
 }
 
-// Intent is what an apply applied.
+// Intent is the intent of an apply.
 type Intent struct {
 	Tree  map[string]any
 	Type  *typed.Type    // at the version of the apply
-	Owned *fieldpath.Set // what its manager owns of it
-	// Struct says that objects are stored as Go structs, which leave out a null that upstream has in the place of an
-	// empty container (doc/differences.md, 1), and may leave out an empty container.
+	Owned *fieldpath.Set // the paths that its manager owns
+	// Struct means that objects are stored as Go structs, which omit a null that upstream has in place of an empty
+	// container (doc/differences.md, 1), and may omit an empty container.
 	Struct bool
 }
 
-// CompareApply is [Compare] for the results of an apply, at its version, where upstream
-// may lack what the intent itself owns and has as null or empty
-// (doc/differences.md, 25): Tenure has it as the intent has it, and others who own it go
-// on to. All else has to be the same, but for the times of entries, as upstream's next
-// apply brings it.
+// CompareApply is [Compare] for the results of an apply, at the version of the apply. Upstream's result may lack fields
+// that the intent owns and that are null or empty in it (doc/differences.md, 25): Tenure has them as in the intent, and
+// their other owners still own them. Everything else must be the same, apart from the times of entries, because
+// upstream's next apply adds the missing fields.
 func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) error {
 	err := Compare(upstream, tenure)
 	if err == nil {
@@ -145,8 +142,9 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
 }
 
-// AppliedAgain reports whether the object that upstream made of an apply to live has less than Tenure's, at and below
-// fields that the manager owned before and applies again (doc/differences.md, 15). A container may be empty for that.
+// AppliedAgain reports whether upstream's result of an apply to live has less content than Tenure's only at and below
+// fields that the manager owned before and applies again (doc/differences.md, 15). Containers may be empty because of
+// that.
 func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {
 	entries, err := managedfields.DecodeTree(managedFields(live))
 	if err != nil {
@@ -164,8 +162,8 @@ func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, u
 	return !lost.IsEmpty() && lost.Difference(lost.AtOrBelow(again)).IsEmpty()
 }
 
-// emptyListsLeft returns the paths of missing at which the intent has null or an empty struct, and own one with nothing
-// but empty lists in it.
+// emptyListsLeft returns the paths of missing at which the intent has null or an empty struct, and own has a value that
+// contains only empty lists.
 func (i Intent) emptyListsLeft(missing *fieldpath.Set, own map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range missing.All() {
@@ -178,7 +176,7 @@ func (i Intent) emptyListsLeft(missing *fieldpath.Set, own map[string]any) *fiel
 	return fieldpath.NewSet(paths...)
 }
 
-// isLeft reports whether v is an empty list, or maps with nothing else in them.
+// isLeft reports whether v is an empty list, or maps that contain nothing else.
 func isLeft(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -194,8 +192,7 @@ func isLeft(v any) bool {
 	return false
 }
 
-// compareEntries compares entries without their times, without what they own of a set, and without what they own at and
-// below left.
+// compareEntries compares entries without times, without the paths of set, and without the paths at and below left.
 func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 	less := func(list []any) (map[managedfields.Key]string, error) {
 		entries, err := managedfields.DecodeTree(list)
@@ -215,9 +212,9 @@ func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 	return nil
 }
 
-// WithMissing returns an object of upstream's with what it lacks of the intent, by the same
-// difference; missing are the fields that were added, with the containers around them, nil
-// for none. An object of upstream's that lost everything is null (doc/differences.md, 1).
+// WithMissing returns an object of upstream with the fields added that it lacks because of the same difference. missing
+// are the added fields and the containers around them; nil if there are none. An object of upstream that lost its whole
+// content is null (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
 	if missing = i.missing(tree); !isMap && object != nil || missing.IsEmpty() {
@@ -231,7 +228,7 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	return merged.Value, missing.Union(i.Around(missing, tree))
 }
 
-// Around returns the containers around the paths of missing that tree lacks or has as null.
+// Around returns the containers around the paths of missing that are missing or null in tree.
 func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range missing.All() {
@@ -244,9 +241,9 @@ func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.S
 	return fieldpath.NewSet(paths...)
 }
 
-// missing returns what the intent owns and has as null or empty where tree has nothing. A
-// list that is empty is owned where it is atomic. Items that tree lacks are among it if they are
-// empty, as their key is the default, but not what is in them.
+// missing returns the fields that the intent owns, that are null or empty in the intent, and that tree lacks. An empty
+// list is owned if it is atomic. missing includes items that tree lacks if they are empty, because their key is the
+// default, but not their content.
 func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range i.Owned.All() {
@@ -277,7 +274,7 @@ func isEmpty(v any) bool {
 // IsHollow reports whether v is null or empty.
 func IsHollow(v any) bool { return v == "" || isEmpty(v) }
 
-// RemoveHollow removes from the maps in v what is null or empty.
+// RemoveHollow removes null and empty values from the maps in v.
 func RemoveHollow(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -293,7 +290,7 @@ func RemoveHollow(v any) {
 	}
 }
 
-// hasItems reports whether tree has the items that path leads through.
+// hasItems reports whether tree has the items in path.
 func (i Intent) hasItems(tree map[string]any, path fieldpath.Path) bool {
 	for n, e := range path {
 		if e.IsField() {
@@ -314,7 +311,7 @@ func without(tree map[string]any) map[string]any {
 	if isMap {
 		tree["metadata"] = metadata
 	}
-	// Setting managed fields on an object without metadata makes some.
+	// Setting managed fields on an object without metadata creates metadata.
 	if len(metadata) == 0 {
 		delete(tree, "metadata")
 	}
@@ -326,8 +323,7 @@ func managedFields(tree map[string]any) []any {
 	return list
 }
 
-// timeless returns the entries without times, in an order that does not depend
-// on them.
+// timeless returns the entries without times, in an order that does not depend on the times.
 func timeless(list []any) []any {
 	out := undated(list)
 	slices.SortFunc(out, func(a, b any) int { return strings.Compare(JSON(a), JSON(b)) })
@@ -345,7 +341,7 @@ func undated(list []any) []any {
 	return out
 }
 
-// equalBut is typed.Equal, but for nulls in up where own has an empty container.
+// equalBut is typed.Equal, except that up may have null where own has an empty container.
 func equalBut(up, own any, emptied *bool) bool {
 	if up == nil && isContainer(own) {
 		*emptied = true

@@ -12,8 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestCompareApply: upstream may lack what the intent itself has as null or as an empty
-// map, and nothing else (doc/differences.md, 25).
+// TestCompareApply: upstream may lack only fields that are null or an empty map in the intent (doc/differences.md, 25).
 func TestCompareApply(t *testing.T) {
 	for _, row := range []struct {
 		name, why                string
@@ -52,7 +51,7 @@ func TestCompareApply(t *testing.T) {
 	}
 }
 
-// TestWithMissing: what upstream lacks of the intent is added to an object that lost everything, too.
+// TestWithMissing: fields of the intent that upstream lacks are also added to an object that lost its whole content.
 func TestWithMissing(t *testing.T) {
 	intent := oracle.Intent{Tree: map[string]any{"a": nil, "b": int64(1)}, Type: typed.Deduced()}
 	intent.Owned = intent.Type.FieldSet(intent.Tree)
@@ -72,8 +71,8 @@ func TestWithMissing(t *testing.T) {
 	}
 }
 
-// TestWithMissingAround: a container that is added around a field of the intent is treated as missing, too: upstream
-// removed it from its other owners.
+// TestWithMissingAround: a container that is added around a field of the intent is treated as missing, too, because
+// upstream removed it from the entries of its other owners.
 func TestWithMissingAround(t *testing.T) {
 	intent := oracle.Intent{
 		Tree: map[string]any{"a": map[string]any{"b": nil}, "c": map[string]any{"d": nil}}, Type: typed.Deduced(),

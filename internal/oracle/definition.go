@@ -20,45 +20,46 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Definition is a kind that both engines know, such as the kind of a CustomResourceDefinition. Its versions are
-// converted by their names only.
+// Definition is a kind that both engines know, for example from a CustomResourceDefinition. Conversion between its
+// versions changes only the apiVersion.
 type Definition struct {
 	Kind     schema.GroupKind
 	Versions []string
 	// Schemas are the schemas of the objects at each version, without references.
 	Schemas   map[string]*spec.Schema
-	HasStatus bool // as a subresource
+	HasStatus bool // status is a subresource
 	Upstream  managedfields.TypeConverter
 	Tenure    *openapi.Registry
-	// Prune removes from an object what its version does not declare, as a server does to what it reads; nil for
-	// histories that a server does.
+	// Prune removes the fields that a version does not declare from an object, as a server does when it reads the
+	// object; nil for histories on a server.
 	Prune func(version string, object map[string]any)
-	// Server begins a new object on a server that does the writes, too; nil for none.
+	// Server creates a new object on a server that also makes the writes; nil if there is no server.
 	Server func() Server
 }
 
-// History has the results of writes to one object; the first one creates it.
+// History has the results of writes to one object. The first write creates the object.
 type History struct {
 	Writes []Write
-	Stored int // how many of them upstream, or the server, did not refuse
-	// Refused counts the writes that a server refused, but for conflicts, by the reason.
+	Stored int // number of writes that upstream, or the server, did not reject
+	// Refused counts the writes that a server rejected for reasons other than conflicts, by reason.
 	Refused map[string]int
-	// Uncompared is how many writes were sent only, as entries of other versions have to be converted.
+	// Uncompared is the number of writes that were sent but not compared, because entries of other versions must be
+	// converted.
 	Uncompared int
-	// Met counts the differences that have a number in doc/differences.md, by it.
+	// Met counts the differences that were found and have a number in doc/differences.md, by number.
 	Met map[int]int
-	// Err is the difference without a number, or the panic, at which the history ended with its last write.
+	// Err is the difference without a number, or the panic, that ended the history. The last write caused it.
 	Err error
 }
 
-// Random does random writes, the same for the same seed.
+// Random makes random writes, always the same for one seed.
 func (d *Definition) Random(seed uint64) History {
 	g := NewGen(Random(seed))
 	if g.Validated, g.served = true, d.Server != nil; g.served {
-		g.Profile = profiles["small"] // so that what differs can be read
+		g.Profile = profiles["small"] // so that differences are readable
 	}
 	return d.play(func(w *World, h *History) {
-		if g.served && seed%3 > 0 { // so that most writes can be compared
+		if g.served && seed%3 > 0 { // most writes should be comparable
 			w.only = d.Versions[int(seed/3)%len(d.Versions)]
 		}
 		for version, s := range d.Schemas {
@@ -73,11 +74,11 @@ func (d *Definition) Random(seed uint64) History {
 	})
 }
 
-// Replay does writes.
+// Replay makes the given writes.
 func (d *Definition) Replay(writes []Write) History {
 	return d.play(func(w *World, h *History) {
 		for _, write := range writes {
-			write.Object.SetGroupVersionKind(w.kind(write.Version)) // if it was left out, it is back
+			write.Object.SetGroupVersionKind(w.kind(write.Version)) // in case it was removed
 			if w.write(write, h); h.Err != nil {
 				break
 			}
@@ -85,7 +86,7 @@ func (d *Definition) Replay(writes []Write) History {
 	})
 }
 
-// play does writes to a new object.
+// play makes writes to a new object.
 func (d *Definition) play(do func(w *World, h *History)) (h History) {
 	w := d.world()
 	h.Met, h.Refused = map[int]int{}, map[string]int{}
@@ -105,7 +106,7 @@ func (d *Definition) world() *World {
 	}
 }
 
-// write has both engines do a write, and stores its object.
+// write makes a write with both engines, and stores its result.
 func (w *World) write(write Write, h *History) {
 	if w.server == nil {
 		h.Writes = append(h.Writes, write)
@@ -129,7 +130,7 @@ func (w *World) write(write Write, h *History) {
 	}
 }
 
-// fields returns the schemas of the fields of an object beside its metadata.
+// fields returns the schemas of all fields of an object except metadata.
 func (w *World) fields(version string) map[string]*spec.Schema {
 	if w.defined == nil {
 		return map[string]*spec.Schema{"spec": &w.Spec, "status": &w.Spec}
@@ -149,9 +150,9 @@ func (w *World) prune(version string, object map[string]any) {
 	}
 }
 
-// some returns a schema with so few of its properties that a few random bytes can make values of it, and with all key
-// fields. A history is about some of them, and many are about all. The seed chooses properties by their paths, so that
-// other versions have the same ones.
+// some returns a schema with only some of its properties, and all key fields, so that a few random bytes are enough to
+// make values of it. One history uses some properties, and many histories use all of them. The seed chooses properties
+// by path, so that all versions have the same ones.
 func some(s *spec.Schema, seed uint64, path string, keys []string) *spec.Schema {
 	rank := func(name string) uint64 {
 		hash := fnv.New64a()
@@ -178,7 +179,7 @@ func some(s *spec.Schema, seed uint64, path string, keys []string) *spec.Schema 
 		out.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: some(elem, seed, path, nil)}
 	}
 	if typeOf(s) == "array" {
-		item := &spec.Schema{} // anything
+		item := &spec.Schema{} // any value
 		if s.Items != nil && s.Items.Schema != nil {
 			item = some(s.Items.Schema, seed, path, keysOf(s))
 		}
@@ -187,15 +188,15 @@ func some(s *spec.Schema, seed uint64, path string, keys []string) *spec.Schema 
 	return &out
 }
 
-// Shrink returns a history that fails too, with fewer and smaller writes: none of them, and no field or item of their
-// objects, can be left out. It replays at most as many histories as tries says, and returns what it has then. It may
-// change the writes of h.
+// Shrink returns a history that also fails, with fewer and smaller writes: no write, field or item in it can be removed
+// without the failure disappearing. It replays at most tries histories, and then returns the smallest one so far. It
+// may change the writes of h.
 func (d *Definition) Shrink(h History, tries int) History {
 	fails := func(writes []Write) bool {
 		if tries--; tries < 0 {
 			return false
 		}
-		again := d.Replay(writes) // which may fail before its end
+		again := d.Replay(writes) // may fail before the last write
 		if again.Err != nil {
 			h = again
 		}
@@ -213,7 +214,7 @@ func (d *Definition) Shrink(h History, tries int) History {
 	return h
 }
 
-// reduce leaves out what it can of a value, in place, as long as the history fails; set replaces a list.
+// reduce removes everything that it can from a value, in place, as long as the history fails. set replaces a list.
 func reduce(v any, set func(any), fails func() bool) {
 	switch v := v.(type) {
 	case map[string]any:

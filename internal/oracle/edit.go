@@ -7,15 +7,14 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Edit returns a copy of v, a value of s, with some of it changed, as an update or the next intent may have it:
-// fields and items dropped, added and changed, at one or at many places, keys changed, items in another order and,
-// when dup > 0, duplicated.
+// Edit returns a copy of v, a value of s, with random changes, like those of an update or a next intent: it drops, adds
+// and changes fields and items in one or many places, changes keys, reorders items and, if dup > 0, duplicates items.
 func (g *Gen) Edit(v any, s *spec.Schema, dup int) any {
 	g.room = g.items
 	return g.edit(runtime.DeepCopyJSONValue(v), s, dup)
 }
 
-// edit may change v.
+// edit is Edit, but may change v.
 func (g *Gen) edit(v any, s *spec.Schema, dup int) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -67,7 +66,7 @@ func (g *Gen) editMap(m map[string]any, s *spec.Schema, dup int) {
 	}
 }
 
-// isLarge reports whether v is what a run with large lists is about.
+// isLarge reports whether v is a list that was made large on purpose.
 func isLarge(v any) bool {
 	switch v := v.(type) {
 	case []any:
@@ -86,7 +85,7 @@ func (g *Gen) editList(items []any, s *spec.Schema, dup int) []any {
 			for _, i := range slices.Backward(places) {
 				items = slices.Delete(items, i, i+1)
 			}
-		case 2, 3, 4: // change a field in items, or drop it
+		case 2, 3, 4: // change or drop a field of items
 			g.editField(items, places, s.Items.Schema, dup)
 		case 5: // change one item
 			if len(places) > 0 {

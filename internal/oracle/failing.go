@@ -21,20 +21,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// A FailingConverter converts by Converter, but for some calls, which fail: those to or from a version (to or from any,
-// if it is empty), beginning with the first, the second or a later one of the write, and either that one or all that
-// follow.
+// A FailingConverter converts with Converter, but some calls fail: calls to or from Version, or all calls if it is
+// empty, starting with call number First of the write; either only that call, or it and all later ones.
 type FailingConverter struct {
 	fieldmanager.Converter
 	Version string // group/version
-	First   int    // which call is the first to fail, counted from 1
+	First   int    // number of the first call that fails, counted from 1
 	ForGood bool
-	Failed  int // how many calls have failed
+	Failed  int // number of calls that have failed
 
 	calls int
 }
 
-// errDown is what a FailingConverter fails with.
+// errDown is the error of a FailingConverter.
 var errDown = errors.New("the webhook is down")
 
 // Convert implements [fieldmanager.Converter].
@@ -51,15 +50,15 @@ func (c *FailingConverter) Convert(ctx context.Context, obj runtime.Object, to s
 	return c.Converter.Convert(ctx, obj, to)
 }
 
-// Failing returns a random converter that fails.
+// Failing returns a FailingConverter with random settings.
 func (g *Gen) Failing(converter fieldmanager.Converter, versions ...string) *FailingConverter {
 	return &FailingConverter{Converter: converter, Version: append(versions, "")[g.Intn(len(versions)+1)],
 		First: 1 + min(g.Intn(4), g.Intn(4)), ForGood: g.Intn(3) > 0}
 }
 
-// RunFailing makes a type and writes out of data, as Run does, and has Tenure do each of them twice: with a converter
-// that works, and with one that fails. It returns an error at the first write where the two differ in more than
-// [Outage] allows; failed is in how many writes a conversion failed.
+// RunFailing makes a type and writes from data, like Run, and makes each write twice with Tenure: with a working and
+// with a failing converter. It returns an error at the first write whose results differ in more than [Outage] allows.
+// failed is the number of writes in which a conversion failed.
 func RunFailing(data []byte) (failed int, err error) {
 	g := NewGen(data)
 	return failed, g.play(func(w *World, write Write) (*unstructured.Unstructured, error) {
@@ -114,14 +113,14 @@ type Outage struct {
 	Writer managedfields.Key
 }
 
-// Check compares a write during which conversions failed with the same one while they worked. These are the laws (spec
-// rules 6.3 and 10.1):
+// Check compares a write during which conversions failed with the same write while they worked. These are the laws
+// (spec rules 6.3 and 10.1):
 //
-//   - A conversion that fails refuses no write.
+//   - A failing conversion causes no rejection of a write.
 //   - It causes no conflict.
-//   - It removes nothing from the object: it may only keep what the manager dropped.
-//   - An entry of others loses nothing by it, and gains nothing that it did not have.
-//   - The writer owns what it would own.
+//   - It removes nothing from the object: only fields that the manager dropped may stay.
+//   - Entries of other managers lose nothing because of it, and gain nothing that they did not have.
+//   - The writer owns the same fields.
 func (o Outage) Check(worked map[string]any, workingErr error, failing map[string]any, failingErr error) error {
 	if (workingErr == nil || apierrors.IsConflict(workingErr)) && stopped(failingErr) {
 		return fmt.Errorf("a conversion that fails refuses the write: %w", failingErr)
@@ -130,7 +129,7 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 		return fmt.Errorf("a conversion that fails causes conflicts over %v: %w", more, failingErr)
 	}
 	if failingErr != nil || workingErr != nil || o.Type.Validate(o.Live, typed.Rules{AllowUnknown: true}) != nil {
-		return nil // of duplicates, a conversion leaves one
+		return nil // a conversion keeps only one of several duplicates
 	}
 	before, err1 := managedfields.DecodeTree(managedFields(o.Live))
 	want, err2 := managedfields.DecodeTree(managedFields(worked))
@@ -148,7 +147,7 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	}
 	isAncient := func(e managedfields.Entry) bool { return e.Key.Manager == managedfields.Ancient }
 	if slices.ContainsFunc(want, isAncient) || slices.ContainsFunc(got, isAncient) {
-		return nil // an entry that stays may be one too many (rule 2.5)
+		return nil // an entry that stays may exceed the cap (rule 2.5)
 	}
 	for _, e := range want {
 		owned := got.Get(e.Key).Owned()
@@ -169,8 +168,8 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	return nil
 }
 
-// more returns the conflicts of failing that working has not, but those over empty lists of the intent: one may get
-// lost while conversions work (rule 6.4), and is in the object while they fail.
+// more returns the conflicts that failing has and working does not have, without those over empty lists of the intent:
+// such a list may get lost while conversions work (rule 6.4), and is in the object while they fail.
 func (o Outage) more(failing, working error) (out []string) {
 	var has conflicts.Conflicts
 	errors.As(working, &has)
@@ -193,7 +192,7 @@ func (o Outage) isEmptyList(tree map[string]any, path fieldpath.Path) bool {
 	return ok && len(list) == 0
 }
 
-// lost returns the paths of set except empty lists in the object, which others lose for the same reason.
+// lost returns the paths of set without empty lists in the object, which others may lose for the same reason.
 func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) {
 	for path := range set.All() {
 		if !o.isEmptyList(failing, path) {
@@ -203,7 +202,7 @@ func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) 
 	return out
 }
 
-// fields returns what an intent of the whole object would own, with the declared fields around it.
+// fields returns the paths that an intent with the whole object would own, and the declared fields around them.
 func (o Outage) fields(tree map[string]any) *fieldpath.Set {
 	return o.Type.WithDeclared(o.Type.FieldSet(without(tree)))
 }

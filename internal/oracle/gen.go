@@ -7,30 +7,30 @@ import (
 	"os"
 )
 
-// Gen makes random schemas, values, edits of values and writes from a string of bytes; when they run out, it makes the
-// simplest ones. All fuzzers that compare Tenure with upstream draw from it. A string of at most eight bytes is the
-// seed of a longer one, so that a fuzzer that changes a bit makes another world.
+// Gen makes random schemas, values, edits of values and writes from a string of bytes. When the bytes run out, it makes
+// the simplest ones. All fuzzers that compare Tenure with upstream use it. A string of at most eight bytes is the seed
+// of a longer string, so that a fuzzer that changes one bit makes a completely different world.
 //
-// Lists and maps mostly have 0 to 3 items. A [Profile] has the sizes of large ones; they cost a few bytes each, as
-// their items are alike but for their keys and a few that differ.
+// Lists and maps usually have 0 to 3 items. A [Profile] has the sizes of large ones. These need only a few bytes each,
+// because their items are the same except for their keys, and for a few items that differ.
 type Gen struct {
 	Profile
-	// Validated says that a server validates values: no item of a list is null.
+	// Validated means that a server validates values: no item of a list is null.
 	Validated bool
 
-	manager  string // the last one
+	manager  string // the last manager
 	data     []byte
-	odd      bool // the words are odd, and clients do odd things
-	nulls    bool // nulls come up often
+	odd      bool // odd words, and clients that do unusual things
+	nulls    bool // nulls are frequent
 	strict   bool // no value is null, as in metadata, which a server decodes into Go structs
 	fixed    bool // the type does not change
-	served   bool // a server gets the writes, which validates names and labels
-	outlived bool // a version may cease to exist, and its entries stay
-	size     int  // of most large lists: the lists of one world have about the same size
-	room     int  // how many items large lists may still have in the value that is being made
+	served   bool // writes are sent to a server, which validates names and labels
+	outlived bool // a version may stop to exist while entries of it remain
+	size     int  // approximate size of most large lists in one world
+	room     int  // number of items that large lists may still have in the current value
 }
 
-// NewGen returns a Gen over data.
+// NewGen returns a Gen that uses data.
 func NewGen(data []byte) *Gen {
 	g := &Gen{data: expanded(data)}
 	if name := os.Getenv("PROFILE"); name != "" {
@@ -50,24 +50,24 @@ func NewGen(data []byte) *Gen {
 	return g
 }
 
-// NewOddGen returns a Gen over data of rarer things: names and texts that look like
-// something else, one number in several Go types, managed fields that no server wrote.
+// NewOddGen returns a Gen that uses data, for rare cases: names and texts that look like something else, one number in
+// several Go types, managed fields that no server wrote.
 func NewOddGen(data []byte) *Gen {
 	g := NewGen(data)
 	g.odd = true
 	return g
 }
 
-// Profile says how large and how many things are. The environment's PROFILE names one of them for all worlds;
-// without it most are small, and some are of the profiles edge and alike.
+// Profile determines sizes and numbers. The environment variable PROFILE selects one for all worlds. By default, most
+// worlds are small, and some have the profiles edge and alike.
 type Profile struct {
-	Objects  int   // how many objects are written to in turn, beside the first
+	Objects  int   // number of additional objects that are written in turn
 	sizes    []int // of large lists
-	items    int   // how many the large lists in one value may have
-	managers int   // how many managers there are beside the usual ones
+	items    int   // maximum number of items of all large lists in one value
+	managers int   // number of additional managers
 }
 
-// Engines switch algorithms by size, mostly at powers of two: sizes are on both sides of each.
+// Engines switch algorithms by size, usually at powers of two, so there are sizes on both sides of each.
 var profiles = map[string]Profile{
 	"small": {},
 	"edge":  {sizes: []int{5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 100, 129}, items: 260, managers: 40},
@@ -75,7 +75,7 @@ var profiles = map[string]Profile{
 	"alike": {sizes: []int{9, 17, 33, 65}, items: 70, Objects: 2},
 }
 
-// expanded returns data, or what it is the seed of.
+// expanded returns data, or the longer string if data is a seed.
 func expanded(data []byte) []byte {
 	if len(data) == 0 || len(data) > 8 {
 		return data
@@ -85,8 +85,7 @@ func expanded(data []byte) []byte {
 	return Random(binary.LittleEndian.Uint64(seed[:]))
 }
 
-// Random returns 100 to 1999 bytes, the same for the same seed: enough for a type and
-// some writes.
+// Random returns 100 to 1999 bytes, always the same for one seed: enough for a type and some writes.
 func Random(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	data := make([]byte, 100+r.IntN(1900))
@@ -96,8 +95,8 @@ func Random(seed uint64) []byte {
 	return data
 }
 
-// Seeds returns the starts of a fuzzer, random bytes. The environment's SEEDS asks
-// for others: SEEDS=1000:50000 for 50,000 worlds from the 1000th, each by its seed.
+// Seeds returns the seeds of a fuzzer, which are random bytes. The environment variable SEEDS selects others:
+// SEEDS=1000:50000 makes 50,000 worlds, starting with seed 1000.
 func Seeds() [][]byte {
 	var out [][]byte
 	var first, count uint64
@@ -113,7 +112,7 @@ func Seeds() [][]byte {
 	return out
 }
 
-// below is Intn for an n of any size.
+// below is Intn for large n.
 func (g *Gen) below(n int) int {
 	if n > 256 {
 		return (g.Intn(256)<<8 | g.Intn(256)) % n
@@ -124,7 +123,7 @@ func (g *Gen) below(n int) int {
 // Done reports whether the bytes have run out.
 func (g *Gen) Done() bool { return len(g.data) == 0 }
 
-// Intn returns a number from 0 up to n-1; 0 when the bytes have run out.
+// Intn returns a number from 0 to n-1; 0 if the bytes have run out.
 func (g *Gen) Intn(n int) int {
 	if len(g.data) == 0 {
 		return 0
@@ -134,7 +133,7 @@ func (g *Gen) Intn(n int) int {
 	return b % n
 }
 
-// Chance is true once in n times, and never when the bytes have run out.
+// Chance is true once in n times on average, and never if the bytes have run out.
 func (g *Gen) Chance(n int) bool { return !g.Done() && g.Intn(n) == n-1 }
 
 var (

@@ -12,9 +12,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Grow gives the entries of an object, in place, what upstream needs to find the items of lists that got another key
-// field with a default: the default, in the keys that lack it (doc/differences.md, 34). schemaAt returns the schema of
-// the object at a version. It is the naive twin of what Tenure does to sets.
+// Grow adds to the entries of an object, in place, what upstream needs to find the items of lists that got another key
+// field with a default: the default, in the keys that lack the field (doc/differences.md, 34). schemaAt returns the
+// schema of the object at a version. Grow is the naive twin of Tenure's operation on sets.
 func Grow(u *unstructured.Unstructured, schemaAt func(apiVersion string) *spec.Schema) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	items, _ := list.([]any)
@@ -27,7 +27,7 @@ func Grow(u *unstructured.Unstructured, schemaAt func(apiVersion string) *spec.S
 	}
 }
 
-// GrowSet is [Grow] for one set of fields, of a value of a schema.
+// GrowSet is [Grow] for one set of fields of a value with a schema.
 func GrowSet(set *fieldpath.Set, s *spec.Schema) *fieldpath.Set {
 	out, err := fieldpath.FromTree(grown(set.Tree(), s))
 	if err != nil {
@@ -59,14 +59,14 @@ func grown(tree map[string]any, s *spec.Schema) map[string]any {
 			other, _ := tree[next].(map[string]any)
 			below = bothOf(below, grown(other, s.Items.Schema))
 		} else if _, ok := out[name]; ok {
-			continue // it exists, with what was added to it
+			continue // the member exists, and contains what was added to it
 		}
 		out[name] = below
 	}
 	return out
 }
 
-// grownKey returns the name of a member with the defaults of keys, unless another one is alike.
+// grownKey returns the name of a member with the defaults of keys added, unless another member is alike.
 func grownKey(tree map[string]any, name string, keys []any, s *spec.Schema) string {
 	if len(keys) == 0 || !strings.HasPrefix(name, "k:") {
 		return name
@@ -124,7 +124,7 @@ func property(s *spec.Schema, name string) *spec.Schema {
 	return nil
 }
 
-// bothOf returns the members of two trees.
+// bothOf returns the union of two trees.
 func bothOf(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {

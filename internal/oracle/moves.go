@@ -18,9 +18,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// RunMoves makes a type and writes out of data, as Run does, and moves ownership in
-// every object that comes of them. It returns an error at the first move that does
-// not keep its promises, and how many were made.
+// RunMoves makes a type and writes from data, like Run, and moves ownership in every resulting object. It returns an
+// error at the first move that breaks a promise. moved is the number of moves.
 func RunMoves(data []byte) (moved int, err error) {
 	g := NewGen(data)
 	g.fixed = true
@@ -38,7 +37,7 @@ func RunMoves(data []byte) (moved int, err error) {
 	})
 }
 
-// move makes a random transfer in the object, and checks it.
+// move makes a random transfer in the object and checks it.
 func (w *World) move(g *Gen) (done bool, err error) {
 	before, err := managedfields.DecodeTree(managedFields(w.Live.Object))
 	if err != nil || len(before) == 0 {
@@ -65,7 +64,7 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	mover := ownership.Mover{Types: w.types, Options: options}
 	r, err := mover.Do(context.Background(), w.Live, transfer)
 	if err != nil {
-		// Keys move with their items; no manager moves fields to itself, or to versions where the fields differ.
+		// Keys move with their items; a manager can't move fields to itself, or to a version where the fields differ.
 		for _, expected := range []string{"part of the key", "hand over to itself", "where they are others"} {
 			if strings.Contains(err.Error(), expected) {
 				return false, nil
@@ -111,15 +110,14 @@ func (w *World) checkMoved(
 			return fmt.Errorf("%v has an empty entry", e.Key)
 		}
 	}
-	// The chosen leaves of the object are owned by the target of the move.
+	// The target of the move owns the moved leaves of the object.
 	leaves := from.Owned().Leaves()
 	for p := range leaves.AtOrBelow(transfer.Fields).All() {
 		owned := false
 		for _, e := range after {
 			owned = owned || e.Manager == transfer.To.Manager && e.Owned().Has(p)
 		}
-		// An intent does not own an empty list, nor an updater's container that is
-		// filled.
+		// An intent does not own an empty list, or an updater's container that has content.
 		t := w.types.TypeFor(Kind(strings.TrimPrefix(from.APIVersion, group+"/")))
 		if v, exists := t.Get(w.Live.Object, p); exists && transfer.To.Operation == "" && isContainer(v) {
 			continue
@@ -134,7 +132,7 @@ func (w *World) checkMoved(
 	if gained.Operation != metav1.ManagedFieldsOperationApply || from.APIVersion != gained.APIVersion {
 		return nil
 	}
-	// What an applier gained is what an intent owns that says the same.
+	// The fields that an applier gained are those that an intent with these values would own.
 	old := before.Get(gained.Key)
 	m, err := fieldmanager.New(
 		Kind(strings.TrimPrefix(gained.APIVersion, group+"/")),
@@ -144,7 +142,7 @@ func (w *World) checkMoved(
 		return err
 	}
 	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.APIVersion, group+"/")))
-	// An entry may hold what the object has no more.
+	// An entry may own fields that the object no longer has.
 	gains := gained.Owned().Difference(old.Owned())
 	var existing []fieldpath.Path
 	for p := range gains.All() {
@@ -157,7 +155,7 @@ func (w *World) checkMoved(
 		return err
 	}
 	if t.Validate(intent.Object, typed.Rules{AllowUnknown: true}) != nil {
-		return nil // items are duplicated since the move's source owned them, and no intent has duplicates
+		return nil // items were duplicated after the source came to own them, and an intent can't have duplicates
 	}
 	owned, err := m.FieldSet(context.Background(), intent)
 	if err != nil {
@@ -171,8 +169,7 @@ func (w *World) checkMoved(
 	return nil
 }
 
-// acceptsMove requires that both engines store an object with moved managed fields
-// as it is.
+// acceptsMove requires that both engines store an object with moved managed fields unchanged.
 func (w *World) acceptsMove(moved *unstructured.Unstructured) error {
 	version := strings.TrimPrefix(w.Live.GetAPIVersion(), group+"/")
 	write := Write{Object: moved, Version: version, Manager: "patcher"}
@@ -184,7 +181,7 @@ func (w *World) acceptsMove(moved *unstructured.Unstructured) error {
 		return err
 	}
 	if len(managedFields(moved.Object)) == 0 {
-		return nil // taken for a client that does not know the field
+		return nil // treated as a client that does not know the field
 	}
 	if !typed.Equal(managedFields(own.Object), managedFields(moved.Object)) {
 		return fmt.Errorf("upstream made of %s\n%s", JSON(managedFields(moved.Object)), JSON(managedFields(own.Object)))

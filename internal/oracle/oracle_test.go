@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// seeded fuzzes a run, from the seeds on.
+// seeded fuzzes a run, starting with the seeds.
 func seeded(f *testing.F, run func(data []byte) error) {
 	for _, seed := range Seeds() {
 		f.Add(seed)
@@ -27,8 +27,8 @@ func seeded(f *testing.F, run func(data []byte) error) {
 	f.Fuzz(func(t *testing.T, data []byte) { require.NoError(t, run(data)) })
 }
 
-// counted is seeded for a run that counts what it is about. It returns the counts of the seeds; nil if they are not the
-// usual ones, or were not all run.
+// counted is seeded for a run that returns a count. It returns the counts of the seeds; nil if the seeds are not the
+// default ones, or did not all run.
 func counted[T any](f *testing.F, run func(data []byte) (T, error)) (counts []T) {
 	seeds := Seeds()
 	for _, seed := range seeds {
@@ -47,7 +47,7 @@ func counted[T any](f *testing.F, run func(data []byte) (T, error)) (counts []T)
 	return counts
 }
 
-// requireMore requires that random worlds have enough of what a fuzzer checks.
+// requireMore requires that the counts of random worlds are large enough.
 func requireMore(f *testing.F, more int, counts []int) {
 	total := 0
 	for _, n := range counts {
@@ -58,16 +58,17 @@ func requireMore(f *testing.F, more int, counts []int) {
 	}
 }
 
-// FuzzWrites has upstream and Tenure do the same random writes to objects of the same random types.
+// FuzzWrites makes the same random writes, to objects of the same random types, with upstream and Tenure.
 func FuzzWrites(f *testing.F) { seeded(f, Run) }
 
-// FuzzOddWrites is FuzzWrites with what comes up seldom.
+// FuzzOddWrites is FuzzWrites with rare cases.
 func FuzzOddWrites(f *testing.F) { seeded(f, RunOdd) }
 
-// FuzzCanonical compares Tenure in canonical semantics with upstream when everybody uses the same words.
+// FuzzCanonical compares Tenure in canonical semantics with upstream, for which all managers use the canonical
+// spellings.
 func FuzzCanonical(f *testing.F) { seeded(f, RunCanonical) }
 
-// FuzzPlans compares the plan of every apply with the apply itself. The random worlds have each outcome.
+// FuzzPlans compares the plan of every apply with the apply itself, and requires that every outcome occurs.
 func FuzzPlans(f *testing.F) {
 	outcomes := map[plans.Outcome]int{}
 	counts := counted(f, RunPlans)
@@ -81,17 +82,17 @@ func FuzzPlans(f *testing.F) {
 	}
 }
 
-// FuzzAgain applies every intent twice, and checks the other laws of applies that are not refused.
+// FuzzAgain applies every intent twice, and checks the other laws for applies that succeed.
 func FuzzAgain(f *testing.F) { requireMore(f, 500, counted(f, RunAgain)) }
 
-// FuzzFailing has conversions fail during writes.
+// FuzzFailing lets conversions fail during writes.
 func FuzzFailing(f *testing.F) { requireMore(f, 300, counted(f, RunFailing)) }
 
 // FuzzMoves moves ownership in random objects.
 func FuzzMoves(f *testing.F) { requireMore(f, 300, counted(f, RunMoves)) }
 
-// TestCapOfOneSecond: an update that sorts before ancient-changes by its name alone is merged into it. Upstream drops
-// the entry of ancient-changes, with what it owns (doc/differences.md, 35).
+// TestCapOfOneSecond: an update that sorts before ancient-changes only by name is merged into it. Upstream drops the
+// entry of ancient-changes with its fields (doc/differences.md, 35).
 func TestCapOfOneSecond(t *testing.T) {
 	text := schemaOf("string")
 	root := schemaOf("object")
@@ -146,9 +147,8 @@ func TestCapOfOneSecond(t *testing.T) {
 	}
 }
 
-// TestResultsStayAsTheyAre does writes each to the very object that the one before
-// returned, which shares memory with what that was given, and so on to the first:
-// none of them may be changed by a later write.
+// TestResultsStayAsTheyAre makes each write to the very object that the previous write returned. Such an object shares
+// memory with the arguments of its write, and so on back to the first object; no later write may change any of them.
 func TestResultsStayAsTheyAre(t *testing.T) {
 	kept := 0
 	for seed := range uint64(300) {
@@ -177,7 +177,7 @@ func TestResultsStayAsTheyAre(t *testing.T) {
 			m, err := w.manager(write, now)
 			require.NoError(t, err)
 			now = now.Add(time.Second)
-			// A write at another version than live's gets a copy, as a server converts.
+			// For a write at a version other than live's, the object is copied, as in a server that converts it.
 			if live.GetAPIVersion() != write.Object.GetAPIVersion() {
 				live = w.live(write.Version)
 			}

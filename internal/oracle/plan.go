@@ -21,9 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// RunPlans makes a type and writes out of data, as Run does, and compares the plan
-// of every apply with the apply. It returns an error at the first difference, with
-// the whole story; the number is how many applies had which outcome.
+// RunPlans makes a type and writes from data, like Run, and compares the plan of every apply with the apply. It returns
+// an error, with the whole history, at the first difference. seen has the number of applies by outcome.
 func RunPlans(data []byte) (seen map[plans.Outcome]int, err error) {
 	seen = map[plans.Outcome]int{}
 	return seen, NewGen(data).play(func(w *World, write Write) (*unstructured.Unstructured, error) {
@@ -45,7 +44,7 @@ func RunPlans(data []byte) (seen map[plans.Outcome]int, err error) {
 	})
 }
 
-// comparePlan compares the plan of a write with out and err, what Apply returned.
+// comparePlan compares the plan of a write with out and err, which Apply returned.
 func (w *World) comparePlan(
 	write Write,
 	now time.Time,
@@ -63,7 +62,7 @@ func (w *World) comparePlan(
 	}
 	options := plans.Options{Manager: write.Manager, Force: write.Force, Defaulter: setDefaults}
 	frozen := live.DeepCopy()
-	_, _ = plans.New(context.Background(), m, before, write.Object, options) // it must not change live
+	_, _ = plans.New(context.Background(), m, before, write.Object, options) // must not change live
 	options.Defaulter = nil
 	plan, planErr := plans.New(context.Background(), m, before, write.Object, options)
 	if !reflect.DeepEqual(live, frozen) {
@@ -127,7 +126,7 @@ func (w *World) comparePlan(
 	return plan.Outcome, nil
 }
 
-// setDefaults sets, in place, a label beside others, and who of the owners is no controller.
+// setDefaults sets, in place, a label if there are other labels, and controller: false in owner references without it.
 func setDefaults(obj runtime.Object) {
 	metadata, _ := obj.(*unstructured.Unstructured).Object["metadata"].(map[string]any)
 	if labels, ok := metadata["labels"].(map[string]any); ok {
@@ -141,8 +140,8 @@ func setDefaults(obj runtime.Object) {
 	}
 }
 
-// stored returns what a server stores of an apply: with what the write resets as
-// it was, and the times of entries when nothing else changed.
+// stored returns the object that a server stores after an apply: reset fields are as before, and so are the times of
+// entries if nothing else changed.
 func (w *World) stored(write Write, out *unstructured.Unstructured) *unstructured.Unstructured {
 	if w.Live == nil {
 		return out
@@ -174,8 +173,7 @@ func (w *World) stored(write Write, out *unstructured.Unstructured) *unstructure
 	return out
 }
 
-// compareOwnership compares what a plan says of ownership with the managed fields
-// before and after.
+// compareOwnership compares the ownership changes of a plan with the managed fields before and after.
 func compareOwnership(plan *plans.Plan, live, now map[string]any) error {
 	before, err1 := managedfields.DecodeTree(managedFields(live))
 	after, err2 := managedfields.DecodeTree(managedFields(now))
@@ -217,8 +215,8 @@ func compareOwnership(plan *plans.Plan, live, now map[string]any) error {
 	return nil
 }
 
-// compareWays resolves the conflicts of a write in each way, and compares what comes
-// of applying the resolution with what the way promises.
+// compareWays resolves the conflicts of a write in each way, applies the resolution, and compares the result with the
+// promise of the way.
 func (w *World) compareWays(
 	m *fieldmanager.FieldManager,
 	live *unstructured.Unstructured,
@@ -239,7 +237,7 @@ func (w *World) compareWays(
 	if err != nil {
 		return err
 	}
-	var mine, elsewhere *fieldpath.Set // elsewhere is what it owns at another version
+	var mine, elsewhere *fieldpath.Set // elsewhere is what the manager owns at another version
 	for _, e := range before {
 		if e.Manager == write.Manager && e.Operation == metav1.ManagedFieldsOperationApply {
 			mine = mine.Union(e.Owned())
@@ -259,7 +257,7 @@ func (w *World) compareWays(
 		r, err := plans.Resolve(context.Background(), m, live, write.Object, decide, options)
 		var invalid typed.Errors
 		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
-			continue // what an update left in live can't be shared
+			continue // values that an update stored in live and that can't be shared
 		}
 		if err != nil && strings.Contains(err.Error(), "what holds it is left out") && name == "mixed" {
 			continue
@@ -283,19 +281,19 @@ func (w *World) compareWays(
 			had, hadOK := t.Get(live.Object, c.Path)
 			wanted, _ := t.Get(write.Object.Object, c.Path)
 			owner := entries.Get(c.Owner)
-			// What is in it may have been decided otherwise, or have been the manager's.
+			// Fields in it may have been decided differently, or may have belonged to the manager.
 			whole := mine.RecursiveDifference(fieldpath.NewSet(c.Path)).Len() == mine.Len() &&
 				!slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
 					return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
 				})
 			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
-				continue // it is removed with a struct whose other fields were dropped, as with upstream
+				continue // removed with a struct whose other fields were dropped, as in upstream
 			}
 			if (had == nil || wanted == nil) && keepsLastApplied(write.Manager, live) &&
 				len(c.Path) == 3 && c.Path[:2].Equal(fieldpath.NewPath("metadata", "annotations")) {
-				continue // a null beside the annotation of client-side apply becomes an empty text
+				continue // a null beside the annotation of client-side apply becomes an empty string
 			}
-			inItem := false // that the manager owned at another version, where it may go (spec rule 6.3)
+			inItem := false // in an item owned at another version, which may be removed (spec rule 6.3)
 			for n := 1; n < len(c.Path); n++ {
 				inItem = inItem || elsewhere.Has(c.Path[:n])
 			}
@@ -326,8 +324,8 @@ func (w *World) compareWays(
 	return nil
 }
 
-// sameConflicts reports whether a plan has the conflicts of an apply, which does not know whether values are equal for
-// a server.
+// sameConflicts reports whether a plan has the same conflicts as an apply, which does not know whether values are equal
+// for a server.
 func sameConflicts(planned, applied conflicts.Conflicts) bool {
 	planned = slices.Clone(planned)
 	for i := range planned {

@@ -19,12 +19,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// maxSteps bounds the writes of one run.
+// maxSteps is the maximum number of writes in one run.
 const maxSteps = 16
 
-// play makes a type and writes out of g, and has do them one after the other to one object, or in turn to several
-// that are alike, as g's [Profile] says. do returns the object to store, nil if the write was refused, and an error
-// for what must not be, which play returns with the whole story.
+// play makes a type and writes from g, and calls do for each write to one object, or in turn to several similar
+// objects, depending on g's [Profile]. do returns the object to store; nil if the write was rejected. It returns an
+// error for a result that must not occur; play then returns this error with the whole history.
 func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, error)) error {
 	w := &World{
 		intents: map[string]map[string]any{}, story: &strings.Builder{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -74,16 +74,16 @@ func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, e
 	return nil
 }
 
-// Run makes a type and writes out of data, and has both engines do them. It
-// returns an error at the first difference, with the whole story.
+// Run makes a type and writes from data, and makes the writes with both engines. It returns an error, with the whole
+// history, at the first difference.
 func Run(data []byte) error {
 	g := NewGen(data)
-	g.outlived = g.managers == 0 // upstream drops entries that count for rule 2.5
+	g.outlived = g.managers == 0 // upstream drops entries that count toward the cap of rule 2.5
 	return g.run()
 }
 
-// RunOdd is Run with a [NewOddGen], with a topology for each version, and with
-// fields that a write resets anywhere in the object.
+// RunOdd is Run with a [NewOddGen], with a different topology at each version, and with reset fields anywhere in the
+// object.
 func RunOdd(data []byte) error { return NewOddGen(data).run() }
 
 func (g *Gen) run() error {
@@ -94,8 +94,8 @@ func (g *Gen) run() error {
 	})
 }
 
-// both has both engines do a write. It returns upstream's object, nil if upstream refused the write, and the numbers of
-// the rows of doc/differences.md that were met. The error is a difference without a number.
+// both makes a write with both engines. It returns upstream's object, nil if upstream rejected the write, and the
+// numbers of the rows of doc/differences.md that explain differences. The error is a difference without a number.
 func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, err error) {
 	up, now, upErr := w.Upstream(write)
 	own, ownErr := w.Tenure(write, now)
@@ -116,7 +116,7 @@ func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, er
 		return nil, met, nil
 	}
 	stored := up
-	if w.gone != "" { // its entries stay
+	if w.gone != "" { // the entries of that version are kept
 		stored = own
 	}
 	up, own = w.served(up), w.served(own)
@@ -124,7 +124,7 @@ func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, er
 	if KeepName(up, own) {
 		met = append(met, 31)
 		if typed.Equal(withoutLastApplied(w.live(write.Version).Object), withoutLastApplied(own.Object)) {
-			// Only upstream's object changed, and so a time.
+			// Only upstream's object changed, so one time may differ.
 			a, b = WithoutTimes(up), WithoutTimes(own)
 		}
 	}
@@ -142,7 +142,7 @@ func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, er
 	return stored, met, nil
 }
 
-// tolerates returns the number of the difference by which Tenure does a write that upstream fails, 0 for none.
+// tolerates returns the number of the difference because of which upstream fails a write that Tenure makes; 0 if none.
 func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ownErr error) int {
 	if !stopped(upErr) || stopped(ownErr) {
 		return 0
@@ -154,7 +154,7 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 	if write.Apply {
 		applied = write.Object.Object
 	}
-	if own == nil && w.defined != nil { // it is in conflict; upstream fails before it looks
+	if own == nil && w.defined != nil { // it is in conflict; upstream fails before it finds conflicts
 		write.Force = true
 		own, _ = w.Tenure(write, w.now)
 	}
@@ -164,23 +164,23 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 	case ToleratesLive(w.typeAt(write.Version), upErr, ownErr, live, applied), w.misfits(own), w.misfits(w.Live):
 		return 19
 	case misfits(upErr) && (w.isVaried || strings.HasPrefix(upErr.Error(), "failed to prune fields: ")):
-		// A value that fits one version's topology need not fit the other's, nor an earlier topology, which Tenure does not
-		// use; and upstream's pruning may leave a null among items, which then stops it.
+		// A value that fits the topology of one version may not fit the other version's, or an earlier topology, which
+		// Tenure does not use. Also, upstream's pruning may leave a null among items, which then makes upstream fail.
 		return 19
 	}
 	return 0
 }
 
-// misfits reports whether an object of a definition does not fit the type at one of its versions, which an entry may
-// have.
+// misfits reports whether an object of a definition does not fit the type at one of its versions. An entry may have
+// such a version.
 func (w *World) misfits(obj *unstructured.Unstructured) bool {
 	return w.defined != nil && obj != nil && slices.ContainsFunc(w.versions(), func(version string) bool {
 		return w.typeAt(version).Validate(obj.Object, typed.Rules{AllowDuplicates: true}) != nil
 	})
 }
 
-// served returns an object without the entries of the version that is gone, which upstream drops and Tenure keeps
-// (doc/differences.md, 2).
+// served returns an object without the entries of the version that no longer exists, which upstream drops and Tenure
+// keeps (doc/differences.md, 2).
 func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured {
 	list := managedFields(u.Object)
 	kept := slices.DeleteFunc(slices.Clone(list), func(e any) bool {
@@ -196,9 +196,9 @@ func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-// KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name or UID: an apply without
-// them that drops the last field of metadata that anybody owned removes all of metadata, with the lists without items
-// in it and who owns them (doc/differences.md, 31). It reports whether it did.
+// KeepName copies the metadata of Tenure's object to upstream's if upstream's lost its name or UID, and reports whether
+// it did. In upstream, an apply without name and UID that drops the last owned field of metadata removes all of
+// metadata, including lists without items and the ownership of them (doc/differences.md, 31).
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	hasLost := upstream.GetName() == "" && tenure.GetName() != "" || upstream.GetUID() == "" && tenure.GetUID() != ""
 	if !hasLost {
@@ -233,8 +233,8 @@ func WithoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// lostEmpty reports whether upstream's entries lack metadata itself and what is null or empty in it, and nothing else
-// that Tenure's have. Their times may differ: upstream's object may be the only one that changed.
+// lostEmpty reports whether upstream's entries differ from Tenure's only in lacking metadata itself, and fields of
+// metadata that are null or empty. Times may differ, because perhaps only upstream's object changed.
 func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 	up, err1 := managedfields.DecodeTree(upstream)
 	own, err2 := managedfields.DecodeTree(tenure)
@@ -260,7 +260,7 @@ func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 	return left == 0
 }
 
-// compare compares what both engines made of a write.
+// compare compares the results of both engines for a write.
 func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
 	if !write.Apply {
 		return Compare(up, own)
@@ -272,7 +272,7 @@ func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
 	return CompareApply(up, own, intent)
 }
 
-// intent returns what a write applies.
+// intent returns the intent of a write.
 func (w *World) intent(write Write) (Intent, error) {
 	m, err := w.manager(write, time.Time{})
 	if err != nil {
@@ -282,12 +282,12 @@ func (w *World) intent(write Write) (Intent, error) {
 	return Intent{Tree: write.Object.Object, Type: w.typeAt(write.Version), Owned: owned}, err
 }
 
-// stopped reports whether an error is other than conflicts.
+// stopped reports whether an error is not a conflict.
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
-// ToleratesLive reports whether upstream refuses a write because of what is in live, and Tenure does not, but may find
-// conflicts. That is, live does not fit its type, or what is applied, nil for an update, fits it only because of live:
-// an atomic value of the intent that equals live's is not looked into (doc/differences.md, 19).
+// ToleratesLive reports whether upstream rejects a write because of live, while Tenure does not reject it, but may find
+// conflicts. So live does not fit its type, or the intent (nil for an update) fits it only because of live: Tenure does
+// not validate an atomic value of the intent that equals live's (doc/differences.md, 19).
 func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false
@@ -302,8 +302,8 @@ func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[stri
 	return err == nil
 }
 
-// conflictsOverNull reports whether upstream has conflicts that Tenure does not have, all of them over containers that
-// were empty, and that upstream's removal turns into null (doc/differences.md, 1).
+// conflictsOverNull reports whether upstream has conflicts that Tenure does not have, and all of them are over
+// containers that were empty and that upstream's removal turns into null (doc/differences.md, 1).
 func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
 	if !write.Apply || !apierrors.IsConflict(upstream) || stopped(tenure) {
 		return false
@@ -326,22 +326,22 @@ func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
 	return slices.Equal(left, sortedCauses(tenure))
 }
 
-// misfits reports whether upstream says that a list of a stored object does not fit
-// its topology, at the version of the write or another.
+// misfits reports whether upstream's error says that a list of a stored object does not fit its topology, at the
+// version of the write or another version.
 func misfits(upstream error) bool {
 	return upstream != nil && strings.Contains(upstream.Error(), "associative list with") &&
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
 }
 
-// appliedAgain is [Intent.AppliedAgain] of a write.
+// appliedAgain is [Intent.AppliedAgain] for a write.
 func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bool {
 	intent, err := w.intent(write)
 	live := w.live(write.Version).Object
 	return write.Apply && err == nil && intent.AppliedAgain(live, write.Manager, write.Subresource, up.Object, own.Object)
 }
 
-// setSpec changes the type; where types change or things are odd, to another topology at each version, and where
-// things are odd, to other fields that a write resets.
+// setSpec changes the type. If types may change or the world is odd, each version gets another topology; if the world
+// is odd, writes also reset other fields.
 func (g *Gen) setSpec(w *World, s spec.Schema) error {
 	if w.other = nil; g.odd && g.Chance(2) || g.nulls && w.Live != nil && g.Chance(3) {
 		w.other = new(g.Retype(s))

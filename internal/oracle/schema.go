@@ -7,7 +7,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Schema makes the schema of a value, at most depth levels deep.
+// Schema makes the schema of a value, with at most depth levels.
 func (g *Gen) Schema(depth int) spec.Schema {
 	n := 10
 	if depth <= 0 {
@@ -126,8 +126,8 @@ func (g *Gen) withAnotherKey(s spec.Schema) spec.Schema {
 	return extended(s, "x-kubernetes-list-map-keys", append(slices.Clone(keys), name))
 }
 
-// Retype returns s with the topology of some of it changed, as a new version of a type may: atomic lists and maps
-// become granular and the other way round, and the items of keyed lists get one more key field.
+// Retype returns s with the topology of some parts changed, as in a new version of a type: atomic lists and maps become
+// granular and the reverse, and keyed lists get one more key field.
 func (g *Gen) Retype(s spec.Schema) spec.Schema {
 	if s.Properties != nil {
 		properties := map[string]spec.Schema{}

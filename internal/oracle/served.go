@@ -18,33 +18,33 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Server is an API server that does writes to one object, beside both engines.
+// Server is an API server that makes the same writes to one object as both engines.
 type Server interface {
 	// Name returns the name and the namespace of the object.
 	Name() (name, namespace string)
-	// Live returns the object at a version, nil if it does not exist.
+	// Live returns the object at a version; nil if it does not exist.
 	Live(version string) (*unstructured.Unstructured, error)
-	// Do sends a write. A response that refuses it is an error with a Status.
+	// Do sends a write. If the server rejects it, the error has the Status of the response.
 	Do(write Write, how How) (*unstructured.Unstructured, error)
 	// Close deletes the object.
 	Close() error
 }
 
-// How says how a write is sent.
+// How describes how a write is sent.
 type How struct {
 	Create bool // the object does not exist, and an update creates it
 	DryRun bool
 }
 
-// answer is what an engine made of a write.
+// answer is an engine's result of a write.
 type answer struct {
 	object *unstructured.Unstructured
 	err    error
 }
 
-// serve sends a write to the server of the definition, and compares the response with what both engines make of it. The
-// object that they start from, and for an update the one that they end with, are the server's: so what a server does
-// beside field management, such as defaults, is not part of the comparison.
+// serve sends a write to the server of the definition, and compares the response with the results of both engines. The
+// engines start from the server's object, and an update ends with the server's object, so effects of a server other
+// than field management, such as defaults, are not compared.
 func (w *World) serve(write Write, h *History) {
 	live, err := w.server.Live(write.Version)
 	if w.Live = live; err != nil {
@@ -68,12 +68,13 @@ func (w *World) serve(write Write, h *History) {
 	}
 	isUntracked := write.Apply && live != nil && len(live.GetManagedFields()) == 0
 	if w.isOfOtherVersions(write, live, got) || isUntracked && (write.Subresource != "" || !w.isFromWrites(write, live)) {
-		// Only the server knows how to convert, what the status resets, and what a Go struct has before anything is set.
+		// Only the server knows how to convert, which fields the status resets, and which fields a Go struct has
+		// initially.
 		h.Uncompared++
 		return
 	}
 	asked := write.Object
-	if !write.Apply { // what the server stores is what it tracks, if that is what it was sent
+	if !write.Apply { // what the server stores is what it tracks, if it stored what was sent
 		if !w.isStored(write, got) {
 			h.Uncompared++
 			return
@@ -89,18 +90,18 @@ func (w *World) serve(write Write, h *History) {
 		return
 	}
 	if !write.Apply && (w.answers[0].err != nil || w.answers[1].err != nil) {
-		h.Uncompared++ // a server stores it untracked
+		h.Uncompared++ // a server stores it without tracking it
 		return
 	}
-	for _, engine := range w.answers { // which differ by a number at most
+	for _, engine := range w.answers { // their results differ at most by a numbered difference
 		if h.Err = w.compareServed(write, asked, engine, answer{got, err}); h.Err == nil {
 			return
 		}
 	}
 }
 
-// addressed returns a write with the metadata that says to which object it goes. A write of the status has no other:
-// servers differ in whether it may change metadata.
+// addressed returns a write with the metadata that identifies its object. A write to the status has no other metadata,
+// because servers differ in whether such a write may change metadata.
 func (w *World) addressed(write Write) Write {
 	write.Object = write.Object.DeepCopy()
 	live := w.Live
@@ -125,7 +126,7 @@ func (w *World) addressed(write Write) Write {
 	return write
 }
 
-// isFromWrites reports whether all that an object has beside its metadata was sent.
+// isFromWrites reports whether everything in an object except its metadata was sent.
 func (w *World) isFromWrites(write Write, live *unstructured.Unstructured) bool {
 	t, content := w.typeAt(write.Version), withoutMetadata(live)
 	for path := range t.FieldSet(content).Leaves().All() {
@@ -137,14 +138,14 @@ func (w *World) isFromWrites(write Write, live *unstructured.Unstructured) bool 
 	return !hasEmpty(content)
 }
 
-// isStored reports whether a server stored what an update has. With Go structs, a strategy or a conversion may change
-// it, and what is null or empty may be the same as nothing.
+// isStored reports whether a server stored the object of an update. For Go structs, a strategy or a conversion may
+// change the object, and a null or empty field may be the same as a missing one.
 func (w *World) isStored(write Write, got *unstructured.Unstructured) bool {
 	t := w.typeAt(write.Version)
 	for path := range t.FieldSet(withoutMetadata(write.Object)).Leaves().All() {
 		sent, _ := t.Get(write.Object.Object, path)
 		stored, _ := t.Get(got.Object, path)
-		_, isMap := sent.(map[string]any) // as the spec of a Go struct, which is always there
+		_, isMap := sent.(map[string]any) // like the spec of a Go struct, which always exists
 		if hasEmpty(sent) && (len(path) > 1 || !isMap) || !isZero(sent) && !typed.Equal(sent, stored) {
 			return false
 		}
@@ -152,7 +153,7 @@ func (w *World) isStored(write Write, got *unstructured.Unstructured) bool {
 	return true
 }
 
-// reasonOf returns the first cause of a refusal without values, or its message.
+// reasonOf returns the first cause of a rejection without values, or the message.
 func reasonOf(s metav1.Status) string {
 	if s.Details != nil && len(s.Details.Causes) > 0 {
 		c := s.Details.Causes[0]
@@ -175,7 +176,7 @@ func (w *World) isOfOtherVersions(write Write, objects ...*unstructured.Unstruct
 	return false
 }
 
-// compareServed compares the response of the server with the answer of an engine. asked is what an update sent.
+// compareServed compares the server's response with an engine's result. asked is the object that an update sent.
 func (w *World) compareServed(write Write, asked *unstructured.Unstructured, want, got answer) error {
 	switch {
 	case !slices.Equal(sortedCauses(want.err), sortedCauses(got.err)) || got.err == nil && want.err != nil:
@@ -197,8 +198,8 @@ func (a answer) String() string {
 	return JSON(a.object.Object)
 }
 
-// compareStored compares what the server made of an apply with what it makes of the expected object: defaults, and how
-// it writes values, are then the same.
+// compareStored compares the server's result of an apply with the server's result of storing the expected object, so
+// that defaults and encodings of values are the same.
 func (w *World) compareStored(write Write, want, got *unstructured.Unstructured) error {
 	put := write
 	put.Apply, put.Object = false, want.DeepCopy()
@@ -208,7 +209,7 @@ func (w *World) compareStored(write Write, want, got *unstructured.Unstructured)
 	stored, err := w.server.Do(put, How{DryRun: true})
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return nil // what upstream's engine makes is refused, so nothing says what was expected
+		return nil // the server rejects the result of upstream's engine, so there is no expected object
 	} else if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ func withoutMetadata(u *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// hasEmpty reports whether v is null, or an empty map or list, or has one.
+// hasEmpty reports whether v is or contains null, an empty map or an empty list.
 func hasEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -249,7 +250,7 @@ func hasEmpty(v any) bool {
 	return false
 }
 
-// isZero reports whether v is null, empty or a zero, or a container of nothing else.
+// isZero reports whether v is null, empty or zero, or a container that contains only such values.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -269,8 +270,8 @@ func isZero(v any) bool {
 	return v == nil || typed.Equal(v, int64(0))
 }
 
-// compareOwners compares managed fields but for their times. Only the server knows whether it sets fields in an update
-// before it tracks the update.
+// compareOwners compares managed fields without times. Only the server knows whether it sets fields in an update before
+// it tracks the update.
 func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstructured) error {
 	expected, err1 := managedfields.DecodeTree(managedFields(want.Object))
 	found, err2 := managedfields.DecodeTree(managedFields(got.Object))
@@ -307,8 +308,8 @@ func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstru
 	return nil
 }
 
-// sendable returns a schema without the properties whose random values a server rejects: properties with a format other
-// than a number's, or without a type.
+// sendable returns a schema without the properties whose random values a server would reject: properties without a
+// type, or with a format that is not a number's.
 func sendable(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}

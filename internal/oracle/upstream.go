@@ -16,9 +16,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Only this file imports structured-merge-diff, in apimachinery's version.
+// Only this file imports structured-merge-diff, in the version that apimachinery uses.
 
-// filters returns what a write leaves as it is, at all versions, for upstream.
+// filters returns the fields that a write resets, at all versions, for upstream.
 func (w *World) filters(write Write) map[smdpath.APIVersion]smdpath.Filter {
 	reset := &smdpath.Set{}
 	for _, names := range w.reset(write) {
@@ -38,7 +38,7 @@ func (w *World) filters(write Write) map[smdpath.APIVersion]smdpath.Filter {
 // rootModel is the name of the type of [Compile].
 const rootModel = "root"
 
-// Compile makes one type of a schema for both engines.
+// Compile compiles one schema to a type for each engine.
 func Compile(s spec.Schema) (*typed.Type, smd.ParseableType, error) {
 	kind := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Root"}
 	s = extended(s, "x-kubernetes-group-version-kind", []any{map[string]any{
@@ -57,8 +57,7 @@ func Compile(s spec.Schema) (*typed.Type, smd.ParseableType, error) {
 	return types.TypeFor(kind), parser.Type(rootModel), nil
 }
 
-// UpstreamSchema returns the schema of structured-merge-diff in which s is the
-// type called root.
+// UpstreamSchema returns the schema of structured-merge-diff in which s is the type called root.
 func UpstreamSchema(s spec.Schema) (*smdschema.Schema, error) {
 	out, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{rootModel: &s}, false)
 	if err != nil {
@@ -70,7 +69,7 @@ func UpstreamSchema(s spec.Schema) (*smdschema.Schema, error) {
 var builtinModels sync.Map // by group version: map[string]*spec.Schema
 
 // BuiltinModels returns the schemas of the embedded document of a group version, from which upstream makes its types.
-// They are shared, and must not be changed.
+// They are shared and must not be changed.
 func BuiltinModels(gv schema.GroupVersion) (map[string]*spec.Schema, error) {
 	if models, ok := builtinModels.Load(gv); ok {
 		return models.(map[string]*spec.Schema), nil
@@ -89,8 +88,8 @@ func BuiltinModels(gv schema.GroupVersion) (map[string]*spec.Schema, error) {
 	return document.Components.Schemas, nil
 }
 
-// EqualButEmptied is [typed.Equal], but a null of upstream's may be an empty
-// container of Tenure's (doc/differences.md, 1); emptied says whether that was so.
+// EqualButEmptied is [typed.Equal], except that upstream may have a null where Tenure has an empty container
+// (doc/differences.md, 1). emptied reports whether that occurred.
 func EqualButEmptied(upstream, tenure any) (equal, emptied bool) {
 	equal = equalBut(upstream, tenure, &emptied)
 	return equal, emptied

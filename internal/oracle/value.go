@@ -8,8 +8,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Value makes a value of a schema. Nulls, empty containers and, when dup > 0,
-// duplicate items come up now and then, the latter once in dup times.
+// Value makes a value of a schema. Sometimes it contains nulls, empty containers and, if dup > 0, duplicate items, once
+// in dup times.
 func (g *Gen) Value(s *spec.Schema, dup int) any {
 	g.room = g.items
 	return g.value(s, dup)
@@ -43,7 +43,7 @@ func (g *Gen) value(s *spec.Schema, dup int) any {
 		return g.object(s, dup)
 	}
 	if (g.odd || g.Validated) && s.Extensions["x-kubernetes-int-or-string"] == true {
-		return g.Free(0) // which may be a key: upstream prints maps in it in any order
+		return g.Free(0) // it may be a key, and upstream prints maps in keys in random order
 	}
 	return g.Free(2)
 }
@@ -55,7 +55,7 @@ func typeOf(s *spec.Schema) string {
 	return s.Type[0]
 }
 
-// Free makes a value that no schema was asked about, at most depth levels deep.
+// Free makes a value without a schema, with at most depth levels.
 func (g *Gen) Free(depth int) any {
 	n := 3
 	if depth > 0 {
@@ -83,7 +83,7 @@ func (g *Gen) Free(depth int) any {
 	}
 }
 
-// count returns how many items a list or map has, and whether it is large.
+// count returns the number of items of a list or map, and whether the container is large.
 func (g *Gen) count() (n int, isLarge bool) {
 	if g.room < 5 || !g.Chance(2) {
 		return g.Intn(4), false
@@ -96,7 +96,7 @@ func (g *Gen) count() (n int, isLarge bool) {
 	return n, true
 }
 
-// template makes the value that n items copy; it may contain large lists if there is room.
+// template makes the value that n items copy. It contains large lists only if there is room.
 func (g *Gen) template(s *spec.Schema, n int) any {
 	room := g.room
 	g.room = room / n
@@ -152,7 +152,7 @@ func drop(m map[string]any, s *spec.Schema, name string) {
 	}
 }
 
-// elemOf returns the schema of a map's entries, nil if it is no map.
+// elemOf returns the schema of a map's entries; nil if s is not a map.
 func elemOf(s *spec.Schema) *spec.Schema {
 	if s.AdditionalProperties == nil {
 		return nil
@@ -188,11 +188,11 @@ func (g *Gen) list(s *spec.Schema, dup int) any {
 	return g.distinct(out, s, dup)
 }
 
-// alike makes n items that differ in their keys alone, from the i-th on.
+// alike makes n items that differ only in their keys, starting with item number first.
 func (g *Gen) alike(s *spec.Schema, first, n int) []any {
 	template := g.template(s.Items.Schema, n)
 	format := []string{"i%03d", "%d"}[g.Intn(2)]
-	radix := []int{7, 1 << 16}[g.Intn(2)] // of all keys but the last
+	radix := []int{7, 1 << 16}[g.Intn(2)] // for all keys except the last
 	names := keysOf(s)
 	out := make([]any, n)
 	for i := range out {
@@ -242,7 +242,7 @@ func isAssociative(s *spec.Schema) bool {
 	return listType == "set" || listType == "map"
 }
 
-// keysOf returns the names of the key fields of a list's items, none if it has none.
+// keysOf returns the names of the key fields of a list's items, if any.
 func keysOf(s *spec.Schema) (out []string) {
 	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any)
 	if isAssociative(s) {
@@ -253,7 +253,7 @@ func keysOf(s *spec.Schema) (out []string) {
 	return out
 }
 
-// withKey returns an item with the key of another.
+// withKey returns an item with the key of another item.
 func withKey(item, other any, s *spec.Schema) any {
 	to, ok := item.(map[string]any)
 	from, isMap := other.(map[string]any)
@@ -268,14 +268,14 @@ func withKey(item, other any, s *spec.Schema) any {
 	return to
 }
 
-// distinct returns the items with distinct keys; a duplicate stays once in dup times.
+// distinct returns the items with distinct keys; once in dup times, a duplicate stays.
 func (g *Gen) distinct(items []any, s *spec.Schema, dup int) []any {
 	if !isAssociative(s) {
 		return items
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(items, func(item any) bool {
-		// A null item has no element; now and then one slips in all the same.
+		// A null item has no element; sometimes one is kept anyway.
 		if item == nil {
 			return g.Validated || !g.Chance(10)
 		}
@@ -288,8 +288,7 @@ func (g *Gen) distinct(items []any, s *spec.Schema, dup int) []any {
 	})
 }
 
-// fillKeys makes sure that an item mostly has its first key field, and no null
-// among its keys.
+// fillKeys ensures that an item usually has its first key field, and has no null among its key fields.
 func (g *Gen) fillKeys(m map[string]any, s *spec.Schema) {
 	for i, name := range keysOf(s) {
 		if v, ok := m[name]; ok && v == nil {
@@ -303,7 +302,7 @@ func (g *Gen) fillKeys(m map[string]any, s *spec.Schema) {
 	}
 }
 
-// keyOf tells items apart that are distinct.
+// keyOf returns a text that distinguishes items with different keys.
 func keyOf(item any, s *spec.Schema) string {
 	m, ok := item.(map[string]any)
 	names := keysOf(s)
@@ -321,7 +320,7 @@ func keyOf(item any, s *spec.Schema) string {
 	return id
 }
 
-// ordered returns the items in the same or another order.
+// ordered returns the items in the same or in another order.
 func (g *Gen) ordered(items []any) []any {
 	n := len(items)
 	switch g.Intn(7) {
@@ -329,7 +328,7 @@ func (g *Gen) ordered(items []any) []any {
 		slices.Reverse(items)
 	case 2: // rotated
 		i := g.below(n)
-		items = append(slices.Clip(items[i:]), items[:i]...) // not nil, which no JSON has
+		items = append(slices.Clip(items[i:]), items[:i]...) // not nil, which would not be JSON
 	case 3: // interleaved
 		half := (n + 1) / 2
 		out := make([]any, 0, n)
@@ -356,7 +355,7 @@ func (g *Gen) ordered(items []any) []any {
 	return items
 }
 
-// places returns some of n places, in order: one, a run, every so many, all, or a few.
+// places returns some of n positions, in order: one, a run, every k-th, all, or a few.
 func (g *Gen) places(n int) (out []int) {
 	if n == 0 {
 		return nil

@@ -30,31 +30,31 @@ const group = "fuzz.example.dev"
 // Versions are the versions of the random type; they differ in name only.
 var Versions = []string{"v1", "v2"}
 
-// World is a type and an object of it that both engines write to. The type is a random one, of [World.SetSpec], or the
+// World is a type, and an object of that type that both engines write. The type is random (see [World.SetSpec]), or the
 // type of a [Definition].
 type World struct {
 	// Spec is the schema of the fields spec and status; see SetSpec.
 	Spec spec.Schema
-	// Live is the object, nil at first.
+	// Live is the object; nil before its creation.
 	Live *unstructured.Unstructured
 
 	defined  *Definition             // nil for a random type
-	parts    map[string]*spec.Schema // what is written of a definition, by version
-	story    *strings.Builder        // of a run
+	parts    map[string]*spec.Schema // the written parts of a definition, by version
+	story    *strings.Builder        // history of the run
 	now      time.Time
-	gone     string                    // the version that no longer exists; empty for none
-	intents  map[string]map[string]any // the last one of each manager
-	retyped  bool                      // since the last write
+	gone     string                    // version that no longer exists; empty if all exist
+	intents  map[string]map[string]any // last intent of each manager
+	retyped  bool                      // changed since the last write
 	managers map[string]*fieldmanager.FieldManager
-	other    *spec.Schema // the type of all versions but the first, if it differs
-	resets   [][]string   // what writes to the object itself leave as it is, beside the status
+	other    *spec.Schema // type of all versions except the first, if it differs
+	resets   [][]string   // fields, besides the status, that writes to the main resource reset
 	isVaried bool         // versions may have different topologies
 	upstream managedfields.TypeConverter
 	types    *openapi.Registry
-	server   Server                       // nil for none
-	sent     []*unstructured.Unstructured // to the server
-	only     string                       // the version of all writes, if they have one
-	answers  [2]answer                    // of upstream and of Tenure, to the last write
+	server   Server                       // nil if there is none
+	sent     []*unstructured.Unstructured // objects sent to the server
+	only     string                       // version of all writes, if they have only one
+	answers  [2]answer                    // results of upstream and of Tenure for the last write
 }
 
 // SetSpec changes the type, for both engines.
@@ -98,7 +98,7 @@ func (w *World) models() map[string]*spec.Schema {
 	return out
 }
 
-// schemaAt returns the schema of the object at a version; nil for none.
+// schemaAt returns the schema of the object at a version; nil if there is none.
 func (w *World) schemaAt(apiVersion string) *spec.Schema {
 	_, version, _ := strings.Cut(apiVersion, "/")
 	if w.defined != nil {
@@ -130,7 +130,7 @@ func (w *World) versions() []string {
 // typeAt returns Tenure's type of the object at a version.
 func (w *World) typeAt(version string) *typed.Type { return w.types.TypeFor(w.kind(version)) }
 
-// Write is one write, to be done by both engines.
+// Write is one write, for both engines.
 type Write struct {
 	Apply       bool
 	Object      *unstructured.Unstructured
@@ -151,7 +151,7 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s by %q at %s, force=%v: %s", verb, w.Manager, w.Version, w.Force, JSON(w.Object.Object))
 }
 
-// reset returns what a write through a subresource leaves as it is.
+// reset returns the fields that a write through a subresource resets.
 func (w *World) reset(write Write) [][]string {
 	if write.Subresource == "status" {
 		return [][]string{{"spec"}, {"metadata"}}
@@ -162,9 +162,9 @@ func (w *World) reset(write Write) [][]string {
 	return append([][]string{{"status"}}, w.resets...)
 }
 
-// AtOnce does a write by upstream, and returns the second with which it dated entries. Upstream asks the clock for each
-// entry that it dates: a write that gave entries two times is done again, ten times at most. It has to start from the
-// same objects each time.
+// AtOnce makes a write with upstream, and returns the second with which upstream dated entries. Upstream reads the
+// clock for each entry that it dates, so AtOnce repeats a write that gave entries two different times, at most ten
+// times. The write must start from the same objects each time.
 func AtOnce(write func() (runtime.Object, error)) (out runtime.Object, second time.Time, err error) {
 	for tries := 1; ; tries++ {
 		second = time.Now().UTC().Truncate(time.Second)
@@ -176,13 +176,13 @@ func AtOnce(write func() (runtime.Object, error)) (out runtime.Object, second ti
 		switch dates := datesOf(out, second, end); len(dates) {
 		case 0:
 			return out, second, nil
-		case 1: // a write of a large object takes seconds
+		case 1: // writing a large object takes seconds
 			return out, dates[0], nil
 		}
 	}
 }
 
-// datesOf returns the seconds of the times of an object's entries that are not before from and not after to.
+// datesOf returns the seconds of the times of an object's entries that are between from and to, inclusive.
 func datesOf(obj runtime.Object, from, to time.Time) (dates []time.Time) {
 	for _, e := range obj.(metav1.Object).GetManagedFields() {
 		if e.Time == nil || e.Time.Time.Before(from) || e.Time.Time.After(to) {
@@ -195,8 +195,8 @@ func datesOf(obj runtime.Object, from, to time.Time) (dates []time.Time) {
 	return dates
 }
 
-// Upstream does the write with apimachinery's field manager. It returns the time
-// that it dated entries with, in whole seconds.
+// Upstream makes the write with apimachinery's field manager. It returns the time with which it dated entries, in whole
+// seconds.
 func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.Time, err error) {
 	_, now, err = AtOnce(func() (runtime.Object, error) {
 		out, err = w.byUpstream(write)
@@ -215,7 +215,7 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 	live := w.live(write.Version)
 	object := write.Object.DeepCopy()
 	Grow(live, w.schemaAt)
-	Grow(object, w.schemaAt) // an update has the entries that its client read
+	Grow(object, w.schemaAt) // an update has the entries that its client has read
 	var out runtime.Object
 	if write.Apply {
 		out, err = m.Apply(live, object, write.Manager, write.Force)
@@ -228,8 +228,8 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 	return out.(*unstructured.Unstructured), nil
 }
 
-// manager returns Tenure's field manager for a write at a time: the same for all similar writes, so that it remembers
-// one during the next.
+// manager returns Tenure's field manager for a write at a time. It returns the same one for all similar writes, so that
+// its caches are used across writes.
 func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManager, err error) {
 	w.now = now
 	key := fmt.Sprint(write.Version, write.Subresource, w.resets)
@@ -242,7 +242,7 @@ func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManage
 	return m, err
 }
 
-// options returns how Tenure manages fields in a write.
+// options returns the options of Tenure's field manager for a write.
 func (w *World) options(write Write) fieldmanager.Options {
 	paths := []fieldpath.Path{}
 	for _, names := range w.reset(write) {
@@ -257,7 +257,7 @@ func (w *World) options(write Write) fieldmanager.Options {
 	}
 }
 
-// Tenure does the write with Tenure, at a time.
+// Tenure makes the write with Tenure, at a time.
 func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
 	m, err := w.manager(write, now)
 	if err != nil {
@@ -272,10 +272,10 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 	return out, err
 }
 
-// ErrChangedInput says that a write changed what it was given.
+// ErrChangedInput means that a write changed its arguments.
 var ErrChangedInput = errors.New("what the write was given was changed")
 
-// Do does the write to live through m.
+// Do makes the write to live with m.
 func Do(
 	m *fieldmanager.FieldManager,
 	live *unstructured.Unstructured,
@@ -294,8 +294,7 @@ func Do(
 	return out.(*unstructured.Unstructured), nil
 }
 
-// liveViolates reports whether the object does not fit its type, as an update
-// that nobody tracked may have left it.
+// liveViolates reports whether the object does not fit its type, which an untracked update may have caused.
 func (w *World) liveViolates() bool {
 	if w.Live == nil {
 		return false
@@ -303,8 +302,7 @@ func (w *World) liveViolates() bool {
 	return w.typeAt(Versions[0]).Validate(w.Live.Object, typed.Rules{AllowDuplicates: true}) != nil
 }
 
-// live returns a copy of the object at a version; before it is created, one with
-// a kind only.
+// live returns a copy of the object at a version; before its creation, an object with only a kind.
 func (w *World) live(version string) *unstructured.Unstructured {
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	if w.Live != nil {
@@ -315,8 +313,8 @@ func (w *World) live(version string) *unstructured.Unstructured {
 	return live
 }
 
-// Store makes obj the object, as a server stores it: with its name and a UID, and its entries
-// aged, so that times differ although the clock hardly moves.
+// Store replaces the object with obj as a server would store it: with its name and a UID, and with older entries, so
+// that times differ although the clock hardly moves.
 func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
 	obj = obj.DeepCopy()
 	obj.SetName("thing")
@@ -333,8 +331,8 @@ func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
 	w.Live = obj
 }
 
-// AsItIs converts by setting the version, defaults nothing, and creates objects
-// with a kind only: what a server does for custom resources without defaults.
+// AsItIs converts by setting the version, sets no defaults, and creates objects with only a kind, as a server does for
+// custom resources without defaults.
 type AsItIs struct {
 	gone string // a version that is not registered
 }

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestAtOnce shows which second a write that takes longer dated its entries with, and when it is done again.
+// TestAtOnce shows which second a slow write dated its entries with, and when the write is repeated.
 func TestAtOnce(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
-		dates     []time.Duration // since the write began, of the entries that it dates
+		dates     []time.Duration // time from the start of the write to each date
 		lasts     time.Duration
-		want      time.Duration // since the first try
+		want      time.Duration // time since the first try
 		tries     int
 	}{
 		{"slow", "the time is that of the entry", []time.Duration{2 * time.Second}, 3 * time.Second, 2 * time.Second, 1},

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Manager returns the name of a manager, often the last one. Writes of kubectl may have the last-applied annotation.
+// Manager returns the name of a manager, often the last one. Writes by kubectl may have the last-applied annotation.
 func (g *Gen) Manager() string {
 	switch {
 	case g.manager != "" && g.Chance(2):
@@ -23,7 +23,7 @@ func (g *Gen) Manager() string {
 	return g.manager
 }
 
-// Metadata is the schema of what writes have in metadata, beside the name.
+// Metadata is the schema of the metadata in writes, without the name.
 var Metadata = func() spec.Schema {
 	words := schemaOf("object")
 	words.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: new(schemaOf("string"))}
@@ -41,12 +41,13 @@ var Metadata = func() spec.Schema {
 	return s
 }()
 
-// Intent makes an intent of some fields, each with its schema, out of the manager's last one or of live; either may
-// be nil; or the last one as it was. Once there is an object, the name is left out now and then, and metadata with it.
+// Intent makes an intent with some fields, each with its schema, by editing the manager's last intent or live, either
+// of which may be nil; sometimes it returns the last intent unchanged. If the object exists, the name, or all of
+// metadata, is sometimes omitted.
 func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
 	if last != nil && g.Chance(8) {
-		return runtime.DeepCopyJSON(last) // of whatever type that is today
+		return runtime.DeepCopyJSON(last) // whatever its type is now
 	}
 	how := g.Intn(6)
 	for _, name := range sortedKeys(fields) {
@@ -81,7 +82,7 @@ func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) 
 	return out
 }
 
-// Update returns live as an update may have it.
+// Update returns live with random changes, as in an update.
 func (g *Gen) Update(live map[string]any, fields map[string]*spec.Schema) map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
 	if live != nil {
@@ -108,7 +109,7 @@ func (g *Gen) Update(live map[string]any, fields map[string]*spec.Schema) map[st
 	return out
 }
 
-// lessItems returns v without some items of its lists, and without some fields of what is in them.
+// lessItems returns v without some items of its lists, and without some fields of their content.
 func (g *Gen) lessItems(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -132,7 +133,7 @@ func (g *Gen) lessItems(v any) any {
 	return v
 }
 
-// moreItems returns v with duplicates of some items of its lists. It may change v.
+// moreItems returns v with some items of its lists duplicated. It may change v.
 func (g *Gen) moreItems(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -152,15 +153,15 @@ func (g *Gen) moreItems(v any) any {
 	return v
 }
 
-// metadata sets labels and their like in metadata, as an edit of old, which has some of them.
+// metadata sets labels and similar fields in metadata, by editing old, which has some of them.
 func (g *Gen) metadata(metadata, old map[string]any, dup int) {
 	was, items := g.strict, g.items
 	if g.strict = true; !g.Chance(5) {
-		g.items = 0 // the spec is what counts
+		g.items = 0 // large lists are for the spec
 	}
 	defer func() { g.strict, g.items = was, items }()
 	edited, schema := map[string]any{}, Metadata
-	if g.served { // others have a meaning for a cluster
+	if g.served { // other metadata has a meaning in a cluster
 		schema.Properties = map[string]spec.Schema{
 			"labels": Metadata.Properties["labels"], "annotations": Metadata.Properties["annotations"],
 		}
@@ -179,7 +180,7 @@ func (g *Gen) metadata(metadata, old map[string]any, dup int) {
 	if maps.Copy(metadata, edited); g.served {
 		return
 	}
-	// An accessor reads a null among annotations as an empty text.
+	// An accessor reads a null annotation as an empty string.
 	if annotations, ok := metadata["annotations"].(map[string]any); ok && g.Chance(3) {
 		annotations[g.name()] = nil
 	} else if g.Chance(8) {
@@ -231,8 +232,8 @@ func (g *Gen) write(w *World) Write {
 	return write
 }
 
-// again returns a write with live's managed fields, and with a name if it creates the object, so that it can be done to
-// an object that is like the one that it was made for.
+// again returns a write with live's managed fields, and with a name if it creates the object, so that it can be made to
+// a similar object.
 func (w *World) again(write Write) Write {
 	write.Object = write.Object.DeepCopy()
 	metadata, isMap := write.Object.Object["metadata"].(map[string]any)
@@ -252,13 +253,13 @@ func (w *World) again(write Write) Write {
 	return write
 }
 
-// version chooses one of several, the first one less often than the last.
+// version chooses one of several versions, the first less often than the last.
 func (g *Gen) version(versions []string) string {
 	last := len(versions) - 1
 	return versions[min(g.Intn(max(4, last+1)), last)]
 }
 
-// lastApplied leaves in an updated object what client-side apply does.
+// lastApplied adds to an updated object what client-side apply stores.
 func (g *Gen) lastApplied(w *World, obj map[string]any) {
 	version := g.version(w.versions())
 	intent := map[string]any{
@@ -277,7 +278,7 @@ func (g *Gen) lastApplied(w *World, obj map[string]any) {
 	annotations["kubectl.kubernetes.io/last-applied-configuration"] = JSON(intent)
 }
 
-// editManagedFields does what clients do to managed fields in an update.
+// editManagedFields edits managed fields in an update as clients do.
 func (g *Gen) editManagedFields(metadata map[string]any) {
 	list, _ := metadata["managedFields"].([]any)
 	if g.odd && len(list) > 0 && g.Chance(3) {
@@ -293,7 +294,7 @@ func (g *Gen) editManagedFields(metadata map[string]any) {
 	case 1:
 		metadata["managedFields"] = []any{map[string]any{}}
 	case 2:
-		if len(list) > 1 || len(list) > 0 && !g.served { // servers differ in what an empty list says
+		if len(list) > 1 || len(list) > 0 && !g.served { // servers treat an empty list differently
 			metadata["managedFields"] = list[1:]
 		}
 	case 3:
@@ -301,8 +302,8 @@ func (g *Gen) editManagedFields(metadata map[string]any) {
 	}
 }
 
-// oddEntries returns managed fields as a client may have edited them: most of them
-// can be decoded, but are not as a server writes them.
+// oddEntries returns managed fields as a client may have edited them: most can be decoded, but do not have the form
+// that a server writes.
 func (g *Gen) oddEntries(list []any) []any {
 	list = runtime.DeepCopyJSONValue(list).([]any)
 	for range 1 + g.Intn(2) {
@@ -334,7 +335,7 @@ func (g *Gen) oddEntries(list []any) []any {
 	return list
 }
 
-// oddFields changes how a FieldsV1 is written, and a little of what it says.
+// oddFields changes the form of a FieldsV1, and a little of its content.
 func (g *Gen) oddFields(fields map[string]any) {
 	for _, name := range sortedKeys(fields) {
 		below, _ := fields[name].(map[string]any)

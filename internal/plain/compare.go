@@ -7,17 +7,17 @@ import (
 )
 
 // Compare orders the canonical texts of two JSON values as upstream orders the values: numbers by size, then strings,
-// booleans (false first), lists, maps, null. Keys of list items are maps: they are ordered by the names and values of
+// booleans (false first), lists, maps, null. Keys of list items are maps, which are ordered by the names and values of
 // their fields in turn. Compare decodes nothing and allocates nothing.
 //
-// Equal values have equal texts, and the fields of a map are sorted. So the character or the number in which the texts
-// first differ decides:
+// Equal values have equal texts, and the fields of a map are sorted. So the first character or number in which the
+// texts differ decides:
 //
 //	{"name":"a","port":80}    {"name":"a","port":443}    80 < 443
 //	"é\n"                     "é\u003c"                  a line feed is before <
-//	{"name":"a"}              {"name":"a","port":80}     what ends sorts first
+//	{"name":"a"}              {"name":"a","port":80}     the text that ends first sorts first
 //
-// It costs O(length of what the texts begin with in common).
+// It costs O(length of the common prefix).
 func Compare(a, b string) int {
 	i, start, isString := differ(a, b)
 	if isString {
@@ -25,7 +25,7 @@ func Compare(a, b string) int {
 	}
 	x, y := scalar(a[start:]), scalar(b[start:])
 	switch {
-	case x == y && i < len(a) && i < len(b): // one of the containers ends, after a comma comes more
+	case x == y && i < len(a) && i < len(b): // one of the containers ends; the other has a comma, and more content
 		return cmp.Compare(b[i], a[i])
 	case x == "" || y == "":
 		return len(x) - len(y)
@@ -37,8 +37,9 @@ func Compare(a, b string) int {
 	return strings.Compare(x, y) // false and true
 }
 
-// differ returns where two texts differ: i is the end of what both begin with, or the escape that it ends in. isString
-// says that it is in a string. start is where the name or value begins that i is in, or the one before i.
+// differ returns where two texts differ: i is the end of the common prefix, or the start of the escape that contains
+// it. isString reports whether i is in a string. start is where the name or value begins that contains i, or the one
+// before i.
 func differ(a, b string) (i, start int, isString bool) {
 	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
 		switch c := a[i]; {
@@ -60,7 +61,7 @@ func differ(a, b string) (i, start int, isString bool) {
 	return i, start, isString
 }
 
-// compareCharacters orders what two strings begin with, which differs. A quote is the end of a string.
+// compareCharacters orders the first, different characters of two texts. A quote is the end of a string.
 func compareCharacters(a, b string) int {
 	switch {
 	case a[0] == '"':
@@ -68,17 +69,17 @@ func compareCharacters(a, b string) int {
 	case b[0] == '"':
 		return 1
 	}
-	// The order of characters is the order of their bytes; the first bytes may be equal.
+	// Characters sort like their UTF-8 bytes. The first bytes may be equal.
 	return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a[0], b[0]))
 }
 
-// first returns the character that a text in a string begins with.
+// first returns the first character of a text inside a string.
 func first(text string) rune {
 	r, _, _, _ := strconv.UnquoteChar(text, '"')
 	return r
 }
 
-// scalar returns what a text begins with, up to the end of a scalar.
+// scalar returns the beginning of a text up to the end of a scalar.
 func scalar(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c == ',' || c == ']' || c == '}' {
@@ -88,7 +89,7 @@ func scalar(text string) string {
 	return text
 }
 
-// rank orders values of different types by what their texts begin with.
+// rank orders values of different types by the first characters of their texts.
 func rank(text string) int {
 	switch text[0] {
 	case '"':
@@ -114,16 +115,16 @@ func compareNumbers(a, b string) int {
 		return 1
 	case isNegative:
 		return compareNumbers(b[1:], a[1:])
-	case strings.IndexByte(a, 'e') >= 0 || strings.IndexByte(b, 'e') >= 0: // no integer is as large, or as close to 0
+	case strings.IndexByte(a, 'e') >= 0 || strings.IndexByte(b, 'e') >= 0: // beyond all integers, or close to 0
 		x, _ := strconv.ParseFloat(a, 64)
 		y, _ := strconv.ParseFloat(b, 64)
 		return cmp.Compare(x, y)
 	}
-	// Neither has leading zeros.
+	// Neither number has leading zeros.
 	return cmp.Or(wholeDigits(a)-wholeDigits(b), strings.Compare(a, b))
 }
 
-// wholeDigits returns how many digits of a number are before its fraction.
+// wholeDigits returns the number of digits before the fraction.
 func wholeDigits(text string) int {
 	if n := strings.IndexByte(text, '.'); n >= 0 {
 		return n

@@ -1,5 +1,5 @@
-// Package plain recognizes canonical texts of FieldsV1 that can be used as they are, without decoding them. It says no
-// for texts with exponents, and for numbers that are not int64 or fractions. It compares all canonical texts.
+// Package plain recognizes canonical texts in FieldsV1 that can be used without decoding. It does not recognize texts
+// with exponents, or numbers that are neither an int64 nor a fraction. It can compare all canonical texts.
 package plain
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// IsMember reports whether the name of a member of FieldsV1 is as a server writes it. It allocates nothing. It is also
-// false for names that are not plain.
+// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It allocates nothing. It is
+// also false for names that are not plain.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."
@@ -30,8 +30,8 @@ func IsMember(name string) bool {
 	return false
 }
 
-// Key reports whether text is a key whose names are plain and sorted, and whose values are plain scalars. It calls
-// field with the JSON of each name and of its value.
+// Key reports whether text is a key with plain, sorted names and with values that are plain scalars. It calls field
+// with the JSON of each name and its value.
 func Key(text string, field func(name, value string)) bool {
 	if !strings.HasPrefix(text, "{") {
 		return false
@@ -63,7 +63,7 @@ func Key(text string, field func(name, value string)) bool {
 	}
 }
 
-// Scalar returns the length of the canonical scalar that text begins with, or 0.
+// Scalar returns the length of the canonical scalar at the beginning of text, or 0.
 func Scalar(text string) int {
 	switch {
 	case strings.HasPrefix(text, `"`):
@@ -76,8 +76,8 @@ func Scalar(text string) int {
 	return number(text)
 }
 
-// number returns the length of the canonical number that text begins with, or 0: of an int64, or of a fraction without
-// an exponent.
+// number returns the length of the canonical number at the beginning of text, or 0. The number is an int64, or a
+// fraction without an exponent.
 func number(text string) int {
 	text = scalar(text)
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
@@ -104,10 +104,11 @@ func number(text string) int {
 	return len(text)
 }
 
-// String returns the length of the JSON string that text begins with if it is as a server writes a value, or 0.
+// String returns the length of the JSON string at the beginning of text if it has the form in which servers write
+// values, or 0.
 func String(text string) int { return quoted(text, false) }
 
-// quoted is String, or the same for the name of a key field: servers escape <, > and & in values alone.
+// quoted is String, or the same for the name of a key field: servers escape <, > and & only in values.
 func quoted(text string, isName bool) int {
 	if text == "" || text[0] != '"' {
 		return 0
@@ -136,7 +137,7 @@ func quoted(text string, isName bool) int {
 	return 0
 }
 
-// isEscaped reports whether a server escapes a character of a name or value.
+// isEscaped reports whether servers escape a character of a name or value.
 func isEscaped(r rune, isName bool) bool {
 	return r < ' ' || r == '"' || r == '\\' || !isName && isEscapedInValues(r)
 }
@@ -145,7 +146,7 @@ func isEscapedInValues(r rune) bool {
 	return r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }
 
-// escape returns the length of the escape that text begins with, if a server writes it, or 0.
+// escape returns the length of the escape at the beginning of text if servers write it, or 0.
 func escape(text string, isName bool) int {
 	r, _, rest, err := strconv.UnquoteChar(text, '"')
 	n := len(text) - len(rest)
@@ -156,16 +157,16 @@ func escape(text string, isName bool) int {
 	return n
 }
 
-// Unquote returns the value of a JSON string that [String] takes. It shares its memory if it has no escapes.
+// Unquote returns the value of a JSON string that [String] accepts. Without escapes, it shares the memory of text.
 func Unquote(text string) string {
-	value, _ := strconv.Unquote(text) // in such strings, Go's escapes are JSON's
+	value, _ := strconv.Unquote(text) // in such strings, all escapes are also Go's
 	return value
 }
 
-// AppendEscaped appends s with the escapes that FieldsV1 has in the names of members and of key fields, if isName is
-// true, or with the escapes of values, which are safe inside HTML.
+// AppendEscaped appends s with the escapes of FieldsV1. If isName is true, these are the escapes in the names of
+// members and of key fields; otherwise, the escapes in values, which are safe in HTML.
 func AppendEscaped(b []byte, s string, isName bool) []byte {
-	if isName && UnescapedBytes(s) == len(s) { // most are
+	if isName && UnescapedBytes(s) == len(s) { // most names need no escapes
 		return append(b, s...)
 	}
 	start := 0

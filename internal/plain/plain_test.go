@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestScalar: what is plain is the canonical text of its value, and what is not is decoded.
+// TestScalar: plain texts are the canonical texts of their values; all others are decoded.
 func TestScalar(t *testing.T) {
 	for _, text := range []string{
 		`"a"`, `"é"`, `"日本"`, `"😀"`, `"ابت"`, `"\u003c"`, `"\u0026\u003e"`, `"\\\"\n\r\t\u0001"`,
@@ -41,7 +41,7 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// random returns the generator of random JSON values of a depth.
+// random returns a generator of random JSON values with a given depth.
 func random(r *rand.Rand) func(depth int) any {
 	letters := []string{"a", "b", "é", "z", "<", "&", "\\", "\"", "\n", "\x01", ",", "}",
 		"\u2028", "日", "😀", "\uffff", "~", "\x7f", "ا"}
@@ -81,14 +81,14 @@ func random(r *rand.Rand) func(depth int) any {
 	return random
 }
 
-// TestCompare: texts of random values are in upstream's order of the values, and comparing them allocates nothing.
+// TestCompare: texts of random values are ordered like the values in upstream, and comparing them allocates nothing.
 func TestCompare(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := random(r)
 	sign := func(n int) int { return max(-1, min(1, n)) }
 	for range 50_000 {
 		a, b := random(3), random(3)
-		if r.IntN(3) == 0 { // they differ late
+		if r.IntN(3) == 0 { // values that differ late
 			c := random(1)
 			a, b = []any{c, a, 1}, []any{c, b, 2}
 		}
@@ -110,7 +110,7 @@ func TestCompare(t *testing.T) {
 	}))
 }
 
-// TestSort: members are sorted as by Compare, or by their bytes, whatever their texts begin with in common.
+// TestSort: members are sorted as by Compare, or by their bytes, whatever prefix their texts have in common.
 func TestSort(t *testing.T) {
 	const names = 3
 	r := rand.New(rand.NewPCG(3, 4))
@@ -121,9 +121,9 @@ func TestSort(t *testing.T) {
 		form := r.IntN(5)
 		for i := range texts {
 			switch v := random(r.IntN(3)); form {
-			case 0, 4: // of two kinds
+			case 0, 4: // members of two kinds
 				texts[i] = fieldpath.ValueElement(v).Text()
-			case 1: // they differ late
+			case 1: // texts that differ late
 				texts[i] = fieldpath.ValueElement([]any{alike, v}).Text()
 			case 2:
 				early := fieldpath.KeyField{Name: "k<", Value: alike}
@@ -146,7 +146,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestIsMember: the names of members are recognized in any alphabet, without allocations.
+// TestIsMember: the names of members are recognized in all alphabets, without allocations.
 func TestIsMember(t *testing.T) {
 	names := []string{
 		`v:"válue"`, `v:"a\u003cb"`, `v:"😀"`, `v:"سفن"`, `v:-1`, `v:0.5`,

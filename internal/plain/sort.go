@@ -8,23 +8,23 @@ import (
 	"strconv"
 )
 
-// fewTexts is the number of texts up to which comparing them is faster than to make numbers of them.
+// fewTexts is the maximum number of texts for which direct comparisons are faster than converting texts to numbers.
 const fewTexts = 16
 
-// Sort sorts members as compare does: by the kinds of their elements, and elements of one kind by their texts: names of
-// fields in the order of their bytes, other kinds as canonical texts in the order of [Compare]. It costs O(n log n)
-// comparisons of numbers for n members of one kind, where comparisons of texts begin at their first bytes again and
-// again: what all texts begin with is skipped once, and what follows becomes a number.
+// Sort sorts members as compare does: by the kinds of their elements, and elements of one kind by their texts. Names of
+// fields are in the order of their bytes; other texts are canonical and in the order of [Compare]. Sort costs O(n log
+// n) comparisons of numbers for n members of one kind. Comparing texts would start at their first bytes each time;
+// instead, the common prefix of all texts is skipped once, and the bytes after it become a number.
 //
-// For example, of the keys {"name":"a-17","port":80} and {"name":"a-9","port":80}, the numbers are the bytes 17 and 9,
-// with zeros for the end of the string. Where two are the same, as of names that differ later, compare decides.
+// For example, for the keys {"name":"a-17","port":80} and {"name":"a-9","port":80}, the numbers consist of the bytes 17
+// and 9, padded with zeros. If two numbers are equal, for example because the names differ later, compare decides.
 func Sort[T any, K comparable](members []T, compare func(a, b T) int, names K, element func(T) (K, string)) {
 	if len(members) <= fewTexts {
 		slices.SortFunc(members, compare)
 		return
 	}
 	kind, text := element(members[0])
-	other, common := text, len(text) // of all, other has the fewest first bytes in common with text: so many
+	other, common := text, len(text) // length of the common prefix of all texts; other shares only this with text
 	for _, m := range members {
 		k, t := element(m)
 		if k != kind {
@@ -61,7 +61,7 @@ func Sort[T any, K comparable](members []T, compare func(a, b T) int, names K, e
 	copy(members, sorted)
 }
 
-// commonStart returns how many bytes two texts have in common at their start.
+// commonStart returns the length of the common prefix of two texts.
 func commonStart(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -70,8 +70,8 @@ func commonStart(a, b string) int {
 	return n
 }
 
-// numberer returns a function that makes a number of a text that begins with what a and b have in common. The number of
-// a text that sorts first is never the larger one.
+// numberer returns a function that converts a text to a number. The text must begin with the common prefix of a and b.
+// If a text sorts before another, its number is not larger.
 func numberer(a, b string) func(text string) uint64 {
 	i, start, isString := differ(a, b)
 	if isString {
@@ -80,8 +80,8 @@ func numberer(a, b string) func(text string) uint64 {
 	return func(text string) uint64 { return scalarNumber(scalar(text[start:])) }
 }
 
-// firstBytes returns the first eight bytes of a text as a number, filled up with zeros. If isString, the text is the
-// inside of a JSON string: it ends at a quote, and its escapes are decoded.
+// firstBytes returns the first eight bytes of a text as a number, padded with zeros. If isString is true, the text is
+// the inside of a JSON string, so it ends at a quote, and its escapes are decoded.
 func firstBytes(text string, isString bool) uint64 {
 	var first [8]byte
 	b := first[:0]
@@ -100,7 +100,7 @@ func firstBytes(text string, isString bool) uint64 {
 	return binary.BigEndian.Uint64(first[:])
 }
 
-// scalarNumber returns a number of what scalar returns: by rank and, of numbers, by size. Nothing sorts first.
+// scalarNumber returns a number for the result of scalar: by rank and, for numbers, by size. An empty text sorts first.
 func scalarNumber(text string) uint64 {
 	if text == "" {
 		return 0

@@ -1,10 +1,9 @@
-// Package printable escapes text that others wrote, for a terminal.
+// Package printable escapes text from untrusted sources for a terminal.
 //
-// Anybody may have written the names, keys and values of objects. An unescaped control sequence in them moves the
-// cursor, hides lines or changes the window title, and a bidirectional control shows text in another order. All
-// output of Tenure goes through this package: [Text] for a cell or a name, [Lines] for several lines, [JSON] and
-// [YAML] for documents, which keep their value, [Table] for tables, and [Writer] for a stream of text that may not be
-// escaped yet.
+// Anybody may have written the names, keys and values of objects. An unescaped control sequence in them can move the
+// cursor, hide lines or change the window title, and a bidirectional control can reorder text. All output of Tenure
+// goes through this package: [Text] for a cell or a name, [Lines] for several lines, [JSON] and [YAML] for documents,
+// which keep their value, [Table] for tables, and [Writer] for a stream of text that may not be escaped yet.
 //
 //	printable.Text("a\x1b[2Jb\u202e")   a\u001b[2Jb\u202e
 //
@@ -48,7 +47,7 @@ func Counted(n int, singular, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// plainWord matches an argument that a shell takes as it is.
+// plainWord matches an argument that needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[-\w./:@%+=,]+$`)
 
 // ShellQuoted returns an argument quoted for a shell, if it needs quotes. It escapes nothing else.

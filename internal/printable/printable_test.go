@@ -107,9 +107,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// FuzzPrintable checks, for any text: what is printed has no character that does
-// something, JSON and YAML mean what they meant, and a writer writes the same
-// however the text is cut.
+// FuzzPrintable checks, for any text: printed text contains no control characters, JSON and YAML keep their values, and
+// a writer writes the same for any division of the text into writes.
 func FuzzPrintable(f *testing.F) {
 	for _, s := range []string{
 		"plain", "a\x1b[31mb\u009b2J", "\u202eabc\u2066", "a\nb\u202e\n\n", "\xff\xe6\x9c", "\U000e0041\U000f0000",

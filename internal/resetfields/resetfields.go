@@ -1,5 +1,5 @@
-// Package resetfields knows which fields the writes of a Kubernetes API server leave as they are in live: the
-// strategies of registry/rest list them as GetResetFields. No manager of such a write owns them (spec rule 2.9).
+// Package resetfields has the fields that a write to a Kubernetes API server resets to live's values: the strategies of
+// registry/rest list them in GetResetFields. The manager of such a write never owns them (spec rule 2.9).
 package resetfields
 
 import (
@@ -13,14 +13,14 @@ import (
 // Write is a write to objects of a kind at a version.
 type Write struct {
 	Kind schema.GroupVersionKind
-	// Subresource is the name of the one that is written; "" for the object itself.
+	// Subresource is the name of the written subresource; "" for the main resource.
 	Subresource string
 	// IsBuiltin is false for custom resources.
 	IsBuiltin bool
 	Types     Types
 }
 
-// Types are what is known of kinds. *openapi.Registry has them.
+// Types provides what is known about kinds. *openapi.Registry implements it.
 type Types interface {
 	Versions(schema.GroupKind) []string
 	// HasStatus reports whether the status of a kind is a subresource.
@@ -60,7 +60,7 @@ var (
 	csrKind = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
 )
 
-// Paths returns the paths of the fields that the write resets, each with all below it.
+// Paths returns the paths of the fields that the write resets, each with everything below it.
 func (w Write) Paths() *fieldpath.Set {
 	kind, hasStatus := w.Kind.GroupKind(), w.Types.HasStatus(w.Kind)
 	switch {
@@ -76,9 +76,9 @@ func (w Write) Paths() *fieldpath.Set {
 	return nil
 }
 
-// Filters returns the filters for fieldmanager.Options.ResetFields; nil for a write that resets nothing. Entries of
-// other versions are compared as well, so that a filter of each version is needed. But a write to a custom resource
-// itself has only the one of its own version, in kube-apiserver too.
+// Filters returns the filters for fieldmanager.Options.ResetFields; nil for a write that resets nothing. Each version
+// has a filter, because entries of other versions are compared, too. But a write to the main resource of a custom
+// resource has only the filter of its own version, as in kube-apiserver.
 func (w Write) Filters() map[string]fieldpath.Filter {
 	versions := w.Types.Versions(w.Kind.GroupKind())
 	if !w.IsBuiltin && w.Subresource == "" {
@@ -97,9 +97,9 @@ func (w Write) Filters() map[string]fieldpath.Filter {
 	return out
 }
 
-// Restore returns tree, which is about to be stored, with what the write must not change as it is in live: what it
-// resets, and all but the status if it writes the status of a custom resource. Managed fields in metadata that is reset
-// are live's. The result shares memory with both.
+// Restore returns tree, which is about to be stored, with live's values of all fields that the write must not change:
+// the reset fields, and, for a write to the status of a custom resource, everything except the status. If metadata is
+// reset, managed fields are live's, too. The result shares memory with both.
 func (w Write) Restore(live, tree map[string]any) map[string]any {
 	if !w.IsBuiltin && w.Subresource == "status" && w.Types.HasStatus(w.Kind) {
 		return Restore(tree, live, fieldpath.NewSet(status))
@@ -107,7 +107,7 @@ func (w Write) Restore(live, tree map[string]any) map[string]any {
 	return Restore(live, tree, w.Paths())
 }
 
-// Restore returns tree with the fields of set as they are in live, which may be nil. If set has a field and fields
+// Restore returns tree with live's values of the fields in set; live may be nil. If set has a field and also fields
 // below it, only the fields below are replaced. Elements other than fields are ignored. The result shares memory with
 // both.
 func Restore(live, tree map[string]any, set *fieldpath.Set) map[string]any {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestRestore requires that a write to the status of a custom resource changes nothing else, and one of a built-in kind
-// the metadata that it does not reset.
+// TestRestore requires that a write to the status of a custom resource changes nothing else, and that a write to the
+// status of a built-in kind can also change metadata that it does not reset.
 func TestRestore(t *testing.T) {
 	object := func(label, spec, status, other string) map[string]any {
 		return map[string]any{
@@ -43,19 +43,19 @@ func TestRestore(t *testing.T) {
 	require.NotContains(t, created, "status", "a create has no status")
 }
 
-// custom is a kind of custom resources.
+// custom returns a kind of custom resource.
 func custom(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Thing"}
 }
 
-// known are the versions of each kind, and whether they have a status subresource.
+// known has the versions of each kind, and whether a version has a status subresource.
 type known map[string]bool
 
 func (k known) Versions(schema.GroupKind) []string { return slices.Sorted(maps.Keys(k)) }
 
 func (k known) HasStatus(kind schema.GroupVersionKind) bool { return k[kind.Version] }
 
-// TestFilters: at which versions of a kind a write resets what.
+// TestFilters shows which fields a write resets at which versions of a kind.
 func TestFilters(t *testing.T) {
 	versions := known{"v1": true, "v2": true, "v3": false}
 	excluding := func(paths ...fieldpath.Path) fieldpath.Filter {

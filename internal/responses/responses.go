@@ -1,5 +1,5 @@
-// Package responses remembers what a server responded to applies, and sends an apply unless that tells that it changes
-// nothing. It is what fieldmanager/applier and controllerruntime share.
+// Package responses remembers how a server responded to applies, and skips an apply if the earlier response shows that
+// it changes nothing. fieldmanager/applier and controllerruntime share it.
 package responses
 
 import (
@@ -27,85 +27,87 @@ type Object interface {
 	runtime.Object
 }
 
-// Memory remembers what a server responded to applies. It is the rule of what need not be sent:
+// Memory remembers how a server responded to applies. It defines which applies can be skipped:
 //
-//	An apply is known to change nothing if the server itself responded to the same intent, of the same manager in the
-//	same way, with the object as it was, and since then neither the object nor the definition of its kind has changed,
-//	and every write of this process to the object is in the cache.
+// An apply is known to change nothing if the server itself returned the object unchanged for the same intent, of the
+// same manager with the same options, and since then neither the object nor the definition of its kind has changed, and
+// the cache has all writes of this process to the object.
 //
-// The object is the same if its UID and its fields and entries are, without what the apply leaves alone. Everything
-// else is sent. To forget is always safe. The zero Memory is ready for use, by several goroutines at once.
+// The object is the same if its UID, its fields and its entries are the same, apart from parts that the apply does not
+// change. Every other apply is sent. Forgetting a response is always safe. The zero Memory is ready for use, also by
+// several goroutines at once.
 type Memory struct {
 	mu      sync.Mutex
 	now     uint64 // counts requests and lost writes
 	records map[Key]*record
 }
 
-// Key names an object at all of its versions.
+// Key identifies an object at all of its versions.
 type Key struct {
 	schema.GroupKind
 	types.NamespacedName
 }
 
-// maxRecords bounds how many objects are remembered.
+// maxRecords is the maximum number of objects that are remembered.
 const maxRecords = 1 << 17
 
-// record is what is known of an object. A request marks an object before it is sent, so that a write meanwhile finds
-// the record.
+// record is what is known about an object. A request creates the record before it is sent, so that a concurrent write
+// finds it.
 //
 //	floor != ""   every write of this process to the object has a resourceVersion ≤ floor
-//	floor == ""   that is not known since lost; responses to requests that were sent later tell
+//	floor == ""   that is unknown since lost; responses to requests that were sent later will show it
 type record struct {
 	floor     string
 	lost      uint64
 	responses map[any]learnt              // by Request.By
-	found     map[any]conflicts.Conflicts // by Request.By, see Pending.foundBefore
+	found     map[any]conflicts.Conflicts // by Request.By; see Pending.foundBefore
 	// seen is the state of the last request, and since is when it was first seen.
 	seen  state
 	since time.Time
 }
 
-// response is a request to which the server responded with the object as it was.
+// response is a request for which the server returned the object unchanged.
 type response struct {
 	intent     [sha256.Size]byte
 	definition any
 	state      state
 }
 
-// learnt is a response, and its object in JSON if that is not the cached one: then it is the response for the version
-// of the object only. A cache may drop fields, a Go struct write values in another way, and a new definition add
-// defaults.
+// learnt is a response, with its object in JSON if that differs from the cached one; then the response is valid only
+// for this resourceVersion of the object. They differ if a cache drops fields, a Go struct encodes values differently,
+// or a new definition adds defaults.
 type learnt struct {
 	response
 	object, version string
 }
 
-// state is what a response depends on of an object.
+// state is the part of an object that a response depends on.
 type state struct {
 	uid     types.UID
-	version string // of the object; empty if the fields tell
+	version string // resourceVersion of the object; empty if the fields are compared instead
 	fields  [sha256.Size]byte
 }
 
-// Request is an apply, with all that a server's response depends on.
+// Request is an apply, with everything that a server's response depends on.
 type Request struct {
 	Object Key
-	// By is how it is applied, and by whom: the version, the subresource, the manager, force. It is comparable.
+	// By describes how, and by whom, the intent is applied: version, subresource, manager, force. It must be
+	// comparable.
 	By any
-	// Manager and Subresource tell which entry of the object is the manager's.
+	// Manager and Subresource identify the manager's entry in the object.
 	Manager, Subresource string
 	// Intent is the intent in JSON.
 	Intent []byte
-	// Definition identifies the definition of the kind, and whatever else the server's response depends on. It is
-	// comparable; nil if that is not known.
+	// Definition identifies the definition of the kind, and everything else that the server's response depends on. It
+	// must be comparable; it is nil if that is not known.
 	Definition any
-	// Cached is the object as a cache has it; nil for none.
+	// Cached is the cached object; nil if there is none.
 	Cached Object
-	// LeavesStatus says that the apply leaves the status alone.
+	// LeavesStatus means that the apply does not change the status.
 	LeavesStatus bool
-	// IsStoredAsStruct says that the server stores the kind as a Go struct, as those that are built in. A cached Go
-	// struct of another kind need not have all that is stored: the object is the same then if its resourceVersion is.
-	// So is an object whose managed fields the cache strips.
+	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds. A cached Go struct of
+	// another kind may lack stored fields; then the object is the same if its resourceVersion is the same. The
+	// resourceVersion is also compared if the cache strips managed fields.
 	IsStoredAsStruct bool
 }
 
@@ -115,7 +117,7 @@ type Pending struct {
 	request  Request
 	record   *record
 	begun    uint64
-	response // the one that makes it known
+	response // what a remembered response must equal to make the request known
 }
 
 // Begin starts a request. [Pending.Send] sends it.
@@ -135,12 +137,12 @@ func (m *Memory) Begin(r Request) *Pending {
 	return p
 }
 
-// aSecondLater is after how long a server dates entries with another second, for sure.
+// aSecondLater is a duration after which a server certainly dates entries with a later second.
 const aSecondLater = 2 * time.Second
 
-// isLasting reports whether a server that does nothing with the request now does nothing in a second from now. An
-// intent that it has to merge first gives the manager's entry a new time: then the entry moves behind others, unless it
-// is the last of the appliers. entries are the object's entries.
+// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second. An
+// intent that must be merged before it changes nothing gives the manager's entry a new time: then the entry moves
+// behind other entries, unless it is already the last Apply entry. entries are the object's entries.
 func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	if time.Since(p.record.since) >= aSecondLater {
 		return true
@@ -153,7 +155,7 @@ func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// find returns the record of an object, and the time.
+// find returns the record of an object, and the current time of the counter.
 func (m *Memory) find(key Key) (*record, uint64) {
 	m.now++
 	r := m.records[key]
@@ -167,8 +169,8 @@ func (m *Memory) find(key Key) (*record, uint64) {
 	return r, m.now
 }
 
-// stateOf returns what a response depends on of the cached object. An apply of the object itself does not look at the
-// status if it leaves it alone, nor at the entries of its writers.
+// stateOf returns the part of the cached object that a response depends on. An apply to the main resource that does not
+// change the status depends neither on the status nor on the entries of its writers.
 func (r Request) stateOf() (s state) {
 	s.uid = r.Cached.GetUID()
 	_, isTree := r.Cached.(*unstructured.Unstructured)
@@ -195,7 +197,7 @@ func (r Request) stateOf() (s state) {
 	return s
 }
 
-// treeOf returns an object in JSON, decoded; nil for one that can't be encoded.
+// treeOf returns an object as a decoded JSON tree; nil if it can't be encoded.
 func treeOf(obj any) (tree map[string]any) {
 	data, err := json.Marshal(obj)
 	if err != nil || json.Unmarshal(data, &tree) != nil {
@@ -221,9 +223,10 @@ func (r *record) isReached(version string) bool {
 	return IsReached(version, r.floor)
 }
 
-// IsKnown reports whether the server is known to respond to the request with the cached object, see [Memory].
+// IsKnown reports whether it is known that the server would respond to the request with the cached object; see
+// [Memory].
 func (p *Pending) IsKnown() bool {
-	if p.state.uid == "" { // nothing is cached, or what it is can't be told
+	if p.state.uid == "" { // there is no cached object, or its state is unknown
 		return false
 	}
 	p.memory.mu.Lock()
@@ -232,7 +235,7 @@ func (p *Pending) IsKnown() bool {
 	return p.record.isReached(version) && known.response == p.response && (known.object == "" || known.version == version)
 }
 
-// Object returns the object that is known, in JSON; empty if it is the cached one.
+// Object returns the object of the known response, in JSON; empty if it is the cached object.
 func (p *Pending) Object() string {
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()
@@ -243,7 +246,7 @@ func (p *Pending) Object() string {
 	return ""
 }
 
-// Learn learns the server's response.
+// Learn records the server's response.
 func (p *Pending) Learn(s Served) {
 	m := p.memory
 	m.mu.Lock()
@@ -254,7 +257,7 @@ func (p *Pending) Learn(s Served) {
 	r := p.request
 	switch {
 	case s.Version != "" && r.Cached != nil && r.Cached.GetResourceVersion() != s.Version:
-		// The cache has another version: this says nothing about it.
+		// The cache has another version, about which the response says nothing.
 	case s.Version != "" && r.Cached != nil && r.Definition != nil && (s.IsSame || s.Object != ""):
 		entries := s.Entries
 		if entries == nil {
@@ -271,20 +274,20 @@ func (p *Pending) Learn(s Served) {
 	}
 }
 
-// IsSame reports whether an object that a server responded with is the cached one. Where the resourceVersion tells what
-// is the same object, Learn compares that.
+// IsSame reports whether an object in a server's response is the cached object. If the resourceVersion decides what is
+// the same object, Learn compares that.
 func (p *Pending) IsSame(served any) bool {
 	return p.state.version != "" || IsSame(served, p.request.Cached)
 }
 
-// IsSame reports whether an object that a server responded with is the cached one, which may lack managed fields.
+// IsSame reports whether an object in a server's response is the cached object, which may lack managed fields.
 func IsSame(served, cached any) bool {
 	a, b := treeOf(served), treeOf(cached)
 	if a == nil || b == nil {
 		return false
 	}
 	for _, tree := range []map[string]any{a, b} {
-		delete(tree, "apiVersion") // typed clients leave them out
+		delete(tree, "apiVersion") // typed clients omit both
 		delete(tree, "kind")
 	}
 	ofA, _ := a["metadata"].(map[string]any)
@@ -295,8 +298,9 @@ func IsSame(served, cached any) bool {
 	return typed.Equal(a, b)
 }
 
-// BeginWrite marks an object before a write that is no apply, and returns what learns its version: empty if it is not
-// known, as for a deletion. The key is the key of the written object: the server may have named it.
+// BeginWrite marks an object before a write that is not an apply. It returns a function that records the resulting
+// version, which is empty if it is not known, as for a deletion. The key passed to that function is the key of the
+// written object, because the server may have generated its name.
 func (m *Memory) BeginWrite(key Key) (wrote func(key Key, version string)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -309,8 +313,8 @@ func (m *Memory) BeginWrite(key Key) (wrote func(key Key, version string)) {
 	}
 }
 
-// wrote learns from the response to a request that was sent at a time: the object had this version. It is empty for a
-// write whose version is unknown: a deletion, or a write that may have been done.
+// wrote records from the response to a request that was sent at time begun that the object had this version. The
+// version is empty if it is unknown: for a deletion, or for a write that may have succeeded.
 func (m *Memory) wrote(r *record, version string, begun uint64) {
 	switch {
 	case version == "":
@@ -321,7 +325,7 @@ func (m *Memory) wrote(r *record, version string, begun uint64) {
 	}
 }
 
-// LoseKind learns of a write to all objects of a kind, whose versions are unknown.
+// LoseKind records a write to all objects of a kind, with unknown versions.
 func (m *Memory) LoseKind(kind schema.GroupKind) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -332,7 +336,7 @@ func (m *Memory) LoseKind(kind schema.GroupKind) {
 	}
 }
 
-// KeyOf names an object of a kind; an object without a name if it is nil.
+// KeyOf returns the key of an object of a kind; for a nil object, a key without a name.
 func KeyOf(kind schema.GroupKind, obj metav1.Object) Key {
 	if gostruct.IsNil(obj) {
 		return Key{GroupKind: kind}
@@ -340,7 +344,7 @@ func KeyOf(kind schema.GroupKind, obj metav1.Object) Key {
 	return Key{kind, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 
-// IsReached reports whether a resourceVersion is not older than another one. Those that can't be compared are.
+// IsReached reports whether a resourceVersion is not older than another one. It is true if they can't be compared.
 func IsReached(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What is sent, and how conflicts are decided, is tested with the doors: fieldmanager/applier and controllerruntime.
+// Tests of fieldmanager/applier and controllerruntime show which applies are sent, and how conflicts are decided.
 
 func configMap(data map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
@@ -22,8 +22,8 @@ func configMap(data map[string]any) *unstructured.Unstructured {
 
 func same(version string) Served { return Served{Version: version, IsSame: true, HasWritten: true} }
 
-// TestWhatIsTheSame: the status of an object, and its writers, do not matter to applies that leave it alone; everything
-// else does.
+// TestWhatIsTheSame: the status of an object, and the entries of its writers, do not affect applies that do not change
+// the status; everything else does.
 func TestWhatIsTheSame(t *testing.T) {
 	object := func(version string, edit func(u *unstructured.Unstructured)) *unstructured.Unstructured {
 		u := configMap(map[string]any{"k": "1"})
@@ -72,7 +72,7 @@ func TestWhatIsTheSame(t *testing.T) {
 			edit(&other)
 			require.False(t, a.Begin(other).IsKnown(), name)
 		}
-		// A Go struct of a kind that is not built in may lack what is stored.
+		// A Go struct of a kind that is not built in may lack stored fields.
 		typed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			UID: "uid", ResourceVersion: "5", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply"}},
 		}}
@@ -86,8 +86,8 @@ func TestWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// TestResponsesOfThisSecond: an entry that gets a new time moves behind other appliers' entries, so that a response in
-// the second of the last write may differ later.
+// TestResponsesOfThisSecond: an entry with a new time moves behind other appliers' entries, so a response in the second
+// of the last write may differ from a later response.
 func TestResponsesOfThisSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := configMap(nil)
@@ -109,8 +109,8 @@ func TestResponsesOfThisSecond(t *testing.T) {
 	})
 }
 
-// TestVersions: a cache has the writes of a process that have a response; a later request shows a write whose version
-// is unknown.
+// TestVersions: a cache must have the writes of this process whose versions are known. A later request shows whether it
+// has a write of unknown version.
 func TestVersions(t *testing.T) {
 	var a Memory
 	key := Key{GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: types.NamespacedName{Name: "a"}}
@@ -137,7 +137,7 @@ func TestVersions(t *testing.T) {
 	require.True(t, ask("7").IsBehind())
 }
 
-// TestObjectsAreForgotten: objects that are never applied again take no memory for ever.
+// TestObjectsAreForgotten: objects that are never applied again do not take memory forever.
 func TestObjectsAreForgotten(t *testing.T) {
 	var a Memory
 	for i := range maxRecords + 10 {

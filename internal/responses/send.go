@@ -18,49 +18,50 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// maxTries is how often the object is read again after a conflict.
+// maxTries is the maximum number of times that the object is read again after a conflict.
 const maxTries = 3
 
-// Sending says how a request is sent, and how its conflicts are decided.
+// Sending describes how a request is sent, and how its conflicts are decided.
 type Sending struct {
 	Intent *unstructured.Unstructured
-	// Send sends the intent, or what its conflicts were resolved to.
+	// Send sends the intent, or the intent of the resolution if it is not nil.
 	Send func(context.Context, *plans.Resolution) (Served, error)
-	// IsDryRun says that a server stores nothing.
+	// IsDryRun means that the server stores nothing.
 	IsDryRun bool
-	// Resolve decides conflicts, as applier.Options has it. Nil: they are the server's.
+	// Resolve decides conflicts, like Resolve in applier.Options. If it is nil, the server's conflicts are returned.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// FieldManager and Plan are what conflicts are planned with; without a FieldManager they are the server's.
+	// FieldManager and Plan are used to plan conflicts. Without a FieldManager, the server's conflicts are returned.
 	FieldManager *fieldmanager.FieldManager
 	Plan         plans.Options
-	// Read reads the object past the cache after a conflict; nil if that can't be done.
+	// Read reads the object without the cache after a conflict; nil if that is impossible.
 	Read func(context.Context) (*unstructured.Unstructured, error)
 }
 
 // Served is a server's response.
 type Served struct {
-	// Version is the resourceVersion of the object in it, empty for an error.
+	// Version is the resourceVersion of the returned object; empty for an error.
 	Version string
-	// IsSame says that the object is the cached one, as far as the caller can tell.
+	// IsSame means that the object is the cached one, as far as the caller knows.
 	IsSame bool
-	// Object is the object in JSON if it is not the cached one, and the caller can respond with it.
+	// Object is the object in JSON if it differs from the cached one and the caller can return it as a response.
 	Object string
-	// Entries are the object's managed fields; nil means the cached object's.
+	// Entries are the object's managed fields; nil means those of the cached object.
 	Entries []metav1.ManagedFieldsEntry
-	// HasWritten is false for a dry run, and for a request that was refused. Send sets it.
+	// HasWritten is false for a dry run, and for a request that was rejected. Send sets it.
 	HasWritten bool
 }
 
-// Outcome is what was done with a request.
+// Outcome is what happened with a request.
 type Outcome struct {
-	// Plan is the plan of what was sent, if Resolve needed one, and Resolution what conflicts were resolved to.
+	// Plan is the plan of the sent intent, if Resolve needed one; Resolution has the intent after conflicts were
+	// resolved.
 	Plan       *plans.Plan
 	Resolution *plans.Resolution
-	// Requests is how often the apply was sent.
+	// Requests is the number of times that the apply was sent.
 	Requests int
 }
 
-// Send sends a request until it has no conflict that is decided, and learns from the responses.
+// Send sends a request until it has no conflict that Resolve decides, and learns from the responses.
 func (p *Pending) Send(ctx context.Context, s Sending) (out Outcome, err error) {
 	if !p.IsBehind() {
 		if out, err = s.plan(ctx, p.request.Cached, p.foundBefore()); err != nil {
@@ -79,7 +80,7 @@ func (p *Pending) Send(ctx context.Context, s Sending) (out Outcome, err error) 
 		if readErr != nil || live == nil {
 			return out, err
 		}
-		// None if the object has changed since: the plan says what conflicts now.
+		// Empty if the object has changed since; then the plan finds the current conflicts.
 		found, _ := plans.FoundBy(err, live, nil)
 		p.remember(s.Intent, found)
 		next, resolveErr := s.plan(ctx, live, found)
@@ -94,20 +95,20 @@ func (p *Pending) Send(ctx context.Context, s Sending) (out Outcome, err error) 
 	}
 }
 
-// mayHaveWritten reports whether an apply may have been done: any but one that the server refused.
+// mayHaveWritten reports whether an apply may have been stored: it is false only if the server rejected the apply.
 func mayHaveWritten(err error) bool {
 	var status apierrors.APIStatus
 	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || status.Status().Code == 0
 }
 
-// foundBefore returns the conflicts that the server found when it was last sent an intent of the object, if their
-// owners still own the fields: those that a plan can't find, because they are of other versions, are decided without a
-// 409 then.
+// foundBefore returns the conflicts that the server found when an intent for the object was last sent, if their owners
+// still own the fields. So conflicts that a plan can't find, because they are at other versions, are decided without
+// another 409.
 func (p *Pending) foundBefore() conflicts.Conflicts {
 	p.memory.mu.Lock()
 	found := p.record.found[p.request.By]
 	p.memory.mu.Unlock()
-	list, _ := managedfields.Read(p.request.Cached) // none of what can't be read
+	list, _ := managedfields.Read(p.request.Cached) // nil if they can't be read
 	for _, c := range found {
 		if e := list.Get(c.Owner); e == nil || e.APIVersion != c.APIVersion || !e.Owned().Has(c.Path) {
 			return nil
@@ -116,7 +117,8 @@ func (p *Pending) foundBefore() conflicts.Conflicts {
 	return found
 }
 
-// remember remembers the conflicts with entries of other versions than the intent's; none forgets them.
+// remember records the conflicts with entries of versions other than the intent's. Without such conflicts, it forgets
+// them.
 func (p *Pending) remember(intent *unstructured.Unstructured, found conflicts.Conflicts) {
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()
@@ -127,11 +129,12 @@ func (p *Pending) remember(intent *unstructured.Unstructured, found conflicts.Co
 	}
 }
 
-// decides reports whether conflicts are decided.
+// decides reports whether conflicts are decided here.
 func (s Sending) decides() bool { return s.FieldManager != nil && s.Resolve != nil && !s.Plan.Force }
 
-// plan plans the intent on an object, and resolves its conflicts if Resolve decides all of them: those that a server
-// found, or else the plan's. The plan is nil if it does not matter, and for an intent that can't be planned.
+// plan plans the intent for an object, and resolves its conflicts if Resolve decides all of them. The conflicts are
+// those that a server found, or else the plan's. The plan is nil if it is not needed, or if the intent can't be
+// planned.
 func (s Sending) plan(ctx context.Context, live Object, found conflicts.Conflicts) (out Outcome, err error) {
 	if !s.decides() {
 		return out, nil
@@ -140,7 +143,7 @@ func (s Sending) plan(ctx context.Context, live Object, found conflicts.Conflict
 	options.Found = found
 	out.Plan, err = plans.New(ctx, s.FieldManager, live, s.Intent, options)
 	if err != nil || out.Plan.Outcome != plans.Conflict {
-		return out, nil // If there is an error, the server says what is wrong.
+		return out, nil // After an error, the server reports what is wrong.
 	}
 	metadata := meta.AsPartialObjectMetadata(live).DeepCopy()
 	metadata.SetGroupVersionKind(s.Intent.GroupVersionKind())

@@ -1,5 +1,5 @@
-// Package scale converts managed fields between an object and its scale subresource, which has the object's replicas
-// at a path of its own (spec rule 2.8).
+// Package scale converts managed fields between an object and its scale subresource, which has the object's replicas at
+// a different path (spec rule 2.8).
 package scale
 
 import (
@@ -19,8 +19,8 @@ var scaleReplicas = fieldpath.NewPath("spec", "replicas")
 // subresource.
 type Paths map[string]fieldpath.Path
 
-// ToSubresource returns the managed fields of the Scale of an object with the managed fields parent: each manager that
-// owns the object's replicas owns the Scale's.
+// ToSubresource returns the managed fields of the Scale of an object with managed fields parent: each manager that owns
+// the object's replicas owns the replicas of the Scale.
 func (paths Paths) ToSubresource(parent managedfields.Entries) (scale managedfields.Entries) {
 	for i := range parent {
 		e := &parent[i]
@@ -31,13 +31,13 @@ func (paths Paths) ToSubresource(parent managedfields.Entries) (scale managedfie
 	return scale
 }
 
-// ToParent returns the managed fields of an object at a group version after a write to its scale subresource, where
-// parent has the entries before the write, and owners the Scale's entries. Managers that no longer own the Scale's
-// replicas lose the object's, and new owners gain them. Entries of versions that paths does not have are dropped. It
-// returns an error for a version without a scale subresource.
+// ToParent returns the managed fields of an object at a group version after a write to its scale subresource. parent
+// has the object's entries before the write, and owners has the Scale's entries after it. Managers that no longer own
+// the replicas of the Scale lose the replicas of the object, and new owners gain them. Entries of versions that are not
+// in paths are removed. It returns an error for a version without a scale subresource.
 func (paths Paths) ToParent(parent, owners managedfields.Entries, version string) (managedfields.Entries, error) {
 	before, own := parent.Positions(), owners.Positions()
-	kept := map[managedfields.Key]bool{} // managers that own the replicas of both
+	kept := map[managedfields.Key]bool{} // managers that own the replicas of both the object and the Scale
 	var out managedfields.Entries
 	positions := map[managedfields.Key]int{} // positions in out
 	for _, entry := range parent {
@@ -66,9 +66,9 @@ func (paths Paths) ToParent(parent, owners managedfields.Entries, version string
 		if path == nil {
 			return nil, fmt.Errorf("no path of replicas for version %q", version)
 		}
-		// An applier's entry replaces the one before. An updater gets an entry of its own, even if it has one for other
-		// fields: kube-apiserver writes both, although they have the same key. The time is the time of the object's entry; a
-		// new owner has none.
+		// An applier's entry replaces its previous entry. An updater gets a separate entry, even if it has an entry for
+		// other fields: kube-apiserver writes both, although they have the same key. The time is the time of the
+		// object's previous entry; a new owner has none.
 		var time *metav1.Time
 		if i, ok := before[owner.Key]; ok {
 			time = parent[i].Time

@@ -20,8 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Where the replicas are: spec.replicas in v1, spec.count in v2, nowhere in v3;
-// v4 is not known.
+// Paths of the replicas: spec.replicas in v1, spec.count in v2, none in v3; v4 is unknown.
 var (
 	replicas = scale.Paths{"apps/v1": fieldpath.NewPath("spec", "replicas"),
 		"apps/v2": fieldpath.NewPath("spec", "count"), "apps/v3": nil}
@@ -29,7 +28,7 @@ var (
 		"apps/v2": smd.MakePathOrDie("spec", "count"), "apps/v3": nil}
 )
 
-// wireEntry makes an entry that owns spec.replicas, and what else is named.
+// wireEntry returns an entry that owns spec.replicas and the given other fields.
 func wireEntry(manager string, op metav1.ManagedFieldsOperationType, version, subresource string, second int,
 	fields ...string) metav1.ManagedFieldsEntry {
 	var set *fieldpath.Set
@@ -60,8 +59,7 @@ func requireSameScale(t testing.TB, version string, parent, owners []metav1.Mana
 	if replicas[version] == nil && slices.ContainsFunc(owners, func(e metav1.ManagedFieldsEntry) bool {
 		return e.FieldsV1.String() != "{}"
 	}) && err != nil {
-		// Upstream adds an entry that owns nothing; without a path there is no
-		// scale subresource to write to.
+		// Upstream adds an entry that owns nothing. Without a path, there is no scale subresource to write.
 		require.ErrorContains(t, err, "no path of replicas for version")
 		return
 	}
@@ -69,8 +67,8 @@ func requireSameScale(t testing.TB, version string, parent, owners []metav1.Mana
 	want, err = theirs.ToParent(owners)
 	require.NoError(t, err)
 	if standsTwice(want) {
-		// An updater gets two entries of one key on the wire, which upstream puts
-		// in random order when both have the same time.
+		// An updater gets two entries with one key in the JSON. If both have the same time, upstream writes them in
+		// random order.
 		require.Equal(t, eachSorted(t, want), eachSorted(t, got))
 		return
 	}
@@ -114,7 +112,7 @@ func TestScaleErrors(t *testing.T) {
 	require.EqualError(t, err, `no path of replicas for version "apps/v3"`)
 }
 
-// FuzzScale compares the handler with upstream's, by way of compat/apimachinery, on random entries.
+// FuzzScale compares the results with upstream's handler, through compat/apimachinery, for random entries.
 func FuzzScale(f *testing.F) {
 	for i := range 500 {
 		r := rand.New(rand.NewPCG(uint64(i), 3))
@@ -124,7 +122,7 @@ func FuzzScale(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte("\xf3\x02\xe5\xcbIz\xa8\xcaq\x1b(\x03\x03R\n\xfc\x99" + // what a search found
+	f.Add([]byte("\xf3\x02\xe5\xcbIz\xa8\xcaq\x1b(\x03\x03R\n\xfc\x99" + // found by fuzzing
 		"\xb7\x88F\xab\x94\x9b\xd6e\"\xae\xb7\x81\xe4 \xfb\xfb\x0e\xc8\x1e\x05\"ɳ\x03\x03\x03\x03\xd8\xfb"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		next := func(n int) int {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// decoderWords are what decoders of YAML, JSON and Kubernetes say in their own words. What they quote is not shown.
+// decoderWords are the error texts of decoders of YAML, JSON and Kubernetes, without the text that they quote.
 var decoderWords = []struct {
 	pattern *regexp.Regexp
 	shown   string
@@ -26,8 +26,8 @@ var decoderWords = []struct {
 var decoderLine = regexp.MustCompile(
 	`^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\n +)?line (\d+): `)
 
-// Unreadable returns the error of a decoder without the text that it could not read, which may be a Secret: the line,
-// and the words of the decoder that quote nothing, or else what was expected.
+// Unreadable returns the error of a decoder without the text that it could not decode, which may be a Secret. The error
+// has the line, and the decoder's words if they quote nothing; otherwise, what was expected.
 func Unreadable(err error, linesBefore int, expected string) error {
 	text, line, shown := err.Error(), 1, "expected "+expected
 	if found := decoderLine.FindStringSubmatch(text); found != nil {

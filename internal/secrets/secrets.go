@@ -1,7 +1,7 @@
-// Package secrets knows what of a Secret may be shown: everything but its values.
+// Package secrets decides which parts of a Secret may be shown: everything except its values.
 //
-// A printer gets [Shown] in place of an object. It has a stand-in for each value, so that whatever is printed of it is
-// no value. [WithoutValues] is for texts of others, such as the error of a server, which may quote values.
+// A printer gets the result of [Shown] in place of an object. It has a stand-in for each value, so that a printer can't
+// print a value. [WithoutValues] is for texts from other sources, such as a server's error, which may quote values.
 package secrets
 
 import (
@@ -18,13 +18,14 @@ import (
 	"strings"
 )
 
-// lastApplied is the annotation of client-side apply, which has the values as JSON.
+// lastApplied is the annotation of client-side apply, which contains the values as JSON.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// key is what stand-ins are made with. It is of this process, so that nobody can guess values by them.
+// key is the key from which stand-ins are made. It is random in each process, so that nobody can guess values from
+// stand-ins.
 var key = []byte(rand.Text())
 
-// A stand-in is the mark and some digits, or base64 of that. Two values do not get the same minDigits digits.
+// A stand-in is the mark and some digits, or their base64. In practice, two values never get the same minDigits digits.
 const (
 	mark      = "***"
 	minDigits = 16
@@ -38,12 +39,12 @@ var (
 // Is reports whether an object is a Secret.
 func Is(tree map[string]any) bool { return tree["apiVersion"] == "v1" && tree["kind"] == "Secret" }
 
-// Shown returns what of an object may be shown: the object itself, or of a Secret a copy with stand-ins in the place of
-// its values. Equal values have equal stand-ins and others have others, also where one is base64 of the other, and a
-// stand-in is of the type of its value. So plans, conflicts and moves are the same with them.
+// Shown returns the parts of an object that may be shown: the object itself or, for a Secret, a copy with stand-ins in
+// place of its values. Stand-ins are equal if and only if their values are, even if one value is the base64 of the
+// other, and a stand-in has the type of its value. So plans, conflicts and moves are the same with stand-ins.
 //
-// Everything is a value but apiVersion, kind, type, the metadata that are not annotations, and true and false. The
-// result shares memory with tree.
+// Everything is a value except apiVersion, kind, type, metadata other than annotations, and true and false. The result
+// shares memory with tree.
 func Shown(tree map[string]any) map[string]any {
 	if !Is(tree) {
 		return tree
@@ -51,7 +52,7 @@ func Shown(tree map[string]any) map[string]any {
 	return (&veil{}).secret(tree)
 }
 
-// ReplaceStandIns returns a text of a shown object with another text in the place of the stand-ins in it.
+// ReplaceStandIns returns a text of a shown object in which another text replaces all stand-ins.
 func ReplaceStandIns(text, with string) string {
 	return mayStandIn.ReplaceAllStringFunc(text, func(found string) string {
 		decoded, err := base64.StdEncoding.DecodeString(found)
@@ -64,7 +65,7 @@ func ReplaceStandIns(text, with string) string {
 
 // veil makes stand-ins.
 type veil struct {
-	values []string // that it made them for
+	values []string // the values that it made stand-ins for
 }
 
 func (v *veil) secret(tree map[string]any) map[string]any {
@@ -112,7 +113,8 @@ func (v *veil) metadata(metadata any) any {
 	})
 }
 
-// edited returns a copy of an object with another value of a field that it has, or else what it is given.
+// edited returns a copy of an object with one field edited. If the object does not have the field, it returns the
+// object.
 func edited(object any, name string, edit func(any) any) any {
 	fields, _ := object.(map[string]any)
 	value, ok := fields[name]
@@ -124,7 +126,8 @@ func edited(object any, name string, edit func(any) any) any {
 	return fields
 }
 
-// applied returns the last-applied annotation with stand-ins in it. If it is not canonical, it stays so.
+// applied returns the last-applied annotation with stand-ins. If the annotation is not canonical, the result is not
+// either.
 func (v *veil) applied(text string) string {
 	var tree map[string]any
 	if json.Unmarshal([]byte(text), &tree) != nil || !Is(tree) {
@@ -139,7 +142,7 @@ func (v *veil) applied(text string) string {
 	return string(shown) + rest
 }
 
-// owned returns FieldsV1 with stand-ins for the values that are in its keys.
+// owned returns FieldsV1 with stand-ins for the values in its keys.
 func (v *veil) owned(value any) any {
 	return edited(v.fields(value), "f:metadata", func(any) any {
 		return edited(value.(map[string]any)["f:metadata"], "f:annotations", v.fields)
@@ -169,7 +172,7 @@ func (v *veil) fields(value any) any {
 
 func (v *veil) value(value any) any { return standIns(value, v.text, v.text) }
 
-// standIns returns a value with stand-ins for all texts and numbers in it.
+// standIns returns a value with stand-ins for all strings and numbers in it.
 func standIns(value any, ofText, ofNumber func(string) string) any {
 	switch value := value.(type) {
 	case string:
@@ -194,7 +197,8 @@ func standIns(value any, ofText, ofNumber func(string) string) any {
 	return int64(binary.BigEndian.Uint32(digest(string(text))))
 }
 
-// text returns the stand-in of a text: of its length, so that sizes stay, unless that is too short.
+// text returns the stand-in for a string. It has the same length, so that sizes do not change, unless that is too
+// short.
 func (v *veil) text(text string) string {
 	if text == "" {
 		return ""
@@ -204,15 +208,15 @@ func (v *veil) text(text string) string {
 	return mark + strings.Repeat(digits, length/len(digits)+1)[:length]
 }
 
-// encoded returns the placeholder of a text in base64: the placeholder of the decoded text, encoded.
+// encoded returns the stand-in for a string in base64: the stand-in for the decoded string, encoded.
 func (v *veil) encoded(text string) string {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return v.text(text) // it is no base64 either
+		return v.text(text) // the text is not base64
 	}
 	out := base64.StdEncoding.EncodeToString([]byte(v.text(string(decoded))))
 	if base64.StdEncoding.EncodeToString(decoded) != text {
-		out += "\n" // the same value in another text, as it was
+		out += "\n" // another encoding of the same value, as in the original
 	}
 	return out
 }

@@ -13,7 +13,8 @@ func secret(data map[string]any) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}, "data": data}
 }
 
-// Stand-ins are equal if and only if values are, also in base64, and are of the type and the encoding of the value.
+// TestStandIns: stand-ins are equal if and only if their values are, also in base64, and have the type and the encoding
+// of the value.
 func TestStandIns(t *testing.T) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	long := strings.Repeat("long ", 100)
@@ -48,7 +49,7 @@ func TestStandIns(t *testing.T) {
 	require.Equal(t, configMap, Shown(configMap))
 }
 
-// The last-applied annotation stays JSON, with the stand-ins of data, and canonical if it was.
+// TestStandInsOfAnnotations: the last-applied annotation stays JSON, with the stand-ins of data, and stays canonical.
 func TestStandInsOfAnnotations(t *testing.T) {
 	in := secret(map[string]any{"a": "eA=="})
 	canonical, err := json.Marshal(in)

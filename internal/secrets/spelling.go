@@ -10,40 +10,40 @@ import (
 	"strings"
 )
 
-// spelling is a text with some encodings undone.
+// spelling is a text with some encodings decoded.
 type spelling struct {
 	text      string
-	at        []span // where each byte is in the text as it was
-	isDecoded bool   // from base64, which any text may be
+	at        []span // the position of each byte in the original text
+	isDecoded bool   // decoded from base64; almost any text can be decoded as base64
 }
 
 type span struct{ start, end int }
 
-// encoding is how texts are written in other texts.
+// encoding is a way to write a text inside another text.
 type encoding struct {
 	pattern  *regexp.Regexp
 	decode   func(string) string
 	isBase64 bool
 }
 
-// encodings are the encodings of Go (%q, %+q), JSON, YAML, URLs and HTML, and base64 of any alphabet that begins
-// anywhere. The escapes are first.
+// encodings are the encodings of Go (%q, %+q), JSON, YAML, URLs and HTML, and base64 with any alphabet and starting at
+// any position. Escapes are first.
 var encodings = []encoding{
 	{pattern: regexp.MustCompile(`\\(?:u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}|u[[:xdigit:]]{4}|` +
 		`U[[:xdigit:]]{8}|x[[:xdigit:]]{2}|\r?\n[ \t]*|(?s:.))`), decode: unescaped},
-	{pattern: regexp.MustCompile(`\\x[89a-fA-F][[:xdigit:]]`), decode: hexByte}, // as Go writes what is no UTF-8
+	{pattern: regexp.MustCompile(`\\x[89a-fA-F][[:xdigit:]]`), decode: hexByte}, // Go's form of bytes that are not UTF-8
 	{pattern: regexp.MustCompile(`%[[:xdigit:]]{2}`), decode: hexByte},
 	{pattern: regexp.MustCompile(`''`), decode: func(string) string { return "'" }},
 	{pattern: regexp.MustCompile(`&#?\w+;`), decode: html.UnescapeString},
 	fromBase64(0), fromBase64(1), fromBase64(2), fromBase64(3),
 }
 
-// blanks are what YAML folds, and what is a plus in URLs.
+// blanks are white space that YAML folds, and that URLs write as a plus.
 var blanks = encoding{
 	pattern: regexp.MustCompile(`[\s+\x{85}\x{2028}\x{2029}]+`), decode: func(string) string { return " " },
 }
 
-// yamlEscapes are those that only YAML has.
+// yamlEscapes are the escapes that only YAML has.
 var yamlEscapes = strings.NewReplacer(`\0`, "\x00", `\e`, "\x1b", `\N`, "\u0085", `\_`, "\u00a0", `\L`, "\u2028",
 	`\P`, "\u2029")
 
@@ -52,7 +52,7 @@ func hexByte(code string) string {
 	return string([]byte{byte(char)})
 }
 
-// unescaped decodes an escape; an unknown one is the character behind the backslash, and nothing for a folded line.
+// unescaped decodes an escape. An unknown escape becomes the character after the backslash, and a folded line nothing.
 func unescaped(escape string) (char string) {
 	if json.Unmarshal([]byte(`"`+escape+`"`), &char) == nil {
 		return char
@@ -63,7 +63,7 @@ func unescaped(escape string) (char string) {
 	return strings.TrimLeft(strings.TrimPrefix(yamlEscapes.Replace(escape), `\`), "\r\n\t ")
 }
 
-// fromBase64 decodes words whose first characters belong to something else. Lines may be folded.
+// fromBase64 decodes words after skipping some first characters, which belong to something else. Lines may be folded.
 func fromBase64(skipped int) encoding {
 	letters := strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r", "", "\t", "", " ", "")
 	return encoding{
@@ -85,7 +85,7 @@ func isLetter(char byte) bool {
 	return char == '_' || '0' <= char && char <= '9' || 'a' <= char|0x20 && char|0x20 <= 'z'
 }
 
-// undo returns a spelling without an encoding.
+// undo returns the spelling with one encoding decoded.
 func (s spelling) undo(e encoding) spelling {
 	words := e.pattern.FindAllStringIndex(s.text, -1)
 	if words == nil {
@@ -107,8 +107,8 @@ func (s spelling) undo(e encoding) spelling {
 	return out
 }
 
-// each visits the text itself and those without encodings, undone in all orders. It reports whether these are all,
-// which they are not if the work was too much.
+// each visits the spelling and all spellings with encodings decoded, in all orders. It returns false if it visited only
+// some of them, because the work would be too much.
 func (s spelling) each(encodings []encoding, work *int, visit func(spelling)) bool {
 	seen := map[string]bool{}
 	var search func(spelling) bool

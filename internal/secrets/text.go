@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// hiddenLength is how many bytes of a value in a row are hidden, wherever they are. Shorter values are hidden where
-	// they are words.
+	// hiddenLength is the minimum length of a part of a value that is hidden wherever it occurs, in bytes. Shorter
+	// values are hidden only where they are words.
 	hiddenLength = 8
-	// maxWork limits the bytes of the spellings that are searched, and so the time.
+	// maxWork limits the total size of the spellings that are searched, in bytes, and so the time.
 	maxWork = 4 << 20
-	// LeftOut is what is shown in the place of a text that has more spellings than that.
+	// LeftOut replaces a text with more spellings than that.
 	LeftOut = mark + " (not shown: it may quote values of a Secret)"
 )
 
-// WithoutValues returns a text of others about objects, such as the error of a server, with *** in the place of the
-// values of those that are Secrets, and of parts of them. Values are hidden in every spelling: the search undoes the
-// [encodings] of the text, in all orders, and knows where each byte of a spelling is in the text.
+// WithoutValues returns a text from another source about objects, such as a server's error, in which *** replaces the
+// values of those objects that are Secrets, and parts of the values. Values are hidden in every spelling: the search
+// decodes the [encodings] in the text, in all orders, and knows the position of each byte of a spelling in the text.
 //
 //	password: "hun\"ter2"    the text
-//	password: "hun"ter2"     a spelling: the value is its bytes 11 to 18, so bytes 11 to 19 of the text are hidden
+//	password: "hun"ter2"     a spelling: the value is bytes 11 to 18, so bytes 11 to 19 of the text are hidden
 //
-// The time is linear in the values, and limited for the text: if too much of it is encoded, it is [LeftOut].
+// The time is linear in the values, and limited for the text: if too much of it is encoded, the result is [LeftOut].
 func WithoutValues(text string, trees ...map[string]any) string { return Hide(trees...)(text) }
 
-// Hide returns the function of [WithoutValues] for several texts, which share its limit.
+// Hide returns a function that does the same as [WithoutValues] for several texts, which share its limit.
 func Hide(trees ...map[string]any) func(text string) string {
 	runs, work := runsOf(trees), 0
 	return func(text string) string {
@@ -45,7 +45,7 @@ func hide(text string, runs map[string]bool, work *int) string {
 		given.at = append(given.at, slices.Repeat([]span{{i, i + size}}, size)...)
 		i += size
 	}
-	changes := make([]int, len(text)+1) // at each byte, of how many finds it is in
+	changes := make([]int, len(text)+1) // at each byte: change of the number of findings that contain it
 	isComplete := given.each(encodings, work, func(s spelling) {
 		for _, s := range []spelling{s, s.undo(blanks)} {
 			s.find(runs, func(found span) {
@@ -72,7 +72,7 @@ func hide(text string, runs map[string]bool, work *int) string {
 	return out.String()
 }
 
-// runsOf returns the runs of hiddenLength bytes of the values of Secrets, and the values that are shorter.
+// runsOf returns all parts with hiddenLength bytes of the values of Secrets, and the values that are shorter.
 func runsOf(trees []map[string]any) map[string]bool {
 	runs, work := map[string]bool{}, 0
 	add := func(s spelling) {
@@ -93,7 +93,7 @@ func runsOf(trees []map[string]any) map[string]bool {
 		v.secret(tree)
 		slices.Sort(v.values)
 		for _, value := range slices.Compact(v.values) {
-			// Servers cut blanks off, and JSON has U+FFFD for a byte that is no UTF-8.
+			// Servers trim white space, and JSON has U+FFFD for a byte that is not UTF-8.
 			for _, text := range []string{value, strings.TrimSpace(value), string([]rune(value)),
 				base64.StdEncoding.EncodeToString([]byte(value))} {
 				spelling{text: text, at: make([]span, len(text))}.each(encodings[:1], &work, add)
@@ -103,8 +103,8 @@ func runsOf(trees []map[string]any) map[string]bool {
 	return runs
 }
 
-// find calls found for each run in a spelling. A short one has to be a word, which those in decoded base64 are by
-// chance.
+// find calls found for each run in a spelling. A short run must be a word, and is ignored in decoded base64, where
+// words occur by chance.
 func (s spelling) find(runs map[string]bool, found func(span)) {
 	isWord := func(i int) bool { return i >= 0 && i < len(s.text) && isLetter(s.text[i]) }
 	for i := range s.text {

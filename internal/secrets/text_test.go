@@ -17,7 +17,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// writing is how a value is written in a text, without quotes around it, and how such a text is read.
+// writing is how a value is written in a text, without quotes around it, and how the text is decoded.
 type writing struct {
 	name  string
 	write func(string) string
@@ -121,14 +121,14 @@ func writings() []writing {
 	return list
 }
 
-// letters of values: letters that are escaped, and letters that occur often.
+// letters that occur in values: letters that are escaped, and letters that are frequent
 var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "a\"b\\", "\"\\\n\t'", "pass\nword\t ",
 	"äöü€\u2028𝄞é",
 	"%41+ &;<>", "''a", "\\u0041nx", "{\"a\":b}", "ab  \n\n", "\x00\x01\u0085\u009f\u00a0\x7f", "\\", "a",
 }
 
-// requireHidden checks that nobody can read a part of a value in what is shown of it in a text.
+// requireHidden checks that no part of a value can be read in the shown form of a text that contains it.
 func requireHidden(t *testing.T, value, before, after string, chain []writing) {
 	t.Helper()
 	spelled, why := value, fmt.Sprintf("%q", value)
@@ -162,7 +162,7 @@ func requireHidden(t *testing.T, value, before, after string, chain []writing) {
 	}
 }
 
-// readParts reads a part of a text: where it begins and ends may be no whole character.
+// readParts decodes a part of a text, which may begin or end within a character.
 func readParts(text string, w writing) (read []string) {
 	for start := range min(13, len(text)) {
 		for end := len(text); end > max(start, len(text)-13); end-- {
@@ -178,7 +178,7 @@ func readParts(text string, w writing) (read []string) {
 	return read
 }
 
-// No text has a value in a spelling that somebody can undo, whatever is around it.
+// FuzzWithoutValues: the result contains no value in a spelling that can be decoded, whatever is around the value.
 func FuzzWithoutValues(f *testing.F) {
 	for seed := range uint64(500) {
 		f.Add(seed)
@@ -198,7 +198,7 @@ func FuzzWithoutValues(f *testing.F) {
 			return unicode.IsSpace(char) || char == '+'
 		})
 		if len(strings.Join(folded, " ")) < hiddenLength {
-			return // it is hidden where it is a word
+			return // it is hidden only where it is a word
 		}
 		var chain []writing
 		for range 1 + random.IntN(3) {
@@ -210,7 +210,7 @@ func FuzzWithoutValues(f *testing.F) {
 	})
 }
 
-// Values and texts that a search could take long for.
+// TestWithoutValuesIsLinear has values and texts for which a search could take long.
 func TestWithoutValuesIsLinear(t *testing.T) {
 	const size = 20_000
 	for name, value := range map[string]string{
@@ -229,11 +229,11 @@ func TestWithoutValuesIsLinear(t *testing.T) {
 	}
 }
 
-// Bytes that are no UTF-8 are hidden as Go and JSON write them.
+// TestWithoutBinaryValues: bytes that are not UTF-8 are hidden in the forms in which Go and JSON write them.
 func TestWithoutBinaryValues(t *testing.T) {
 	value := "\xff\xfe\"a\x80\x81\x82\xc3\x00\xff\xfe\"a\x80\x81\x82"
 	for _, w := range writings() {
-		if !strings.HasPrefix(w.name, "YAML") { // which has it in base64
+		if !strings.HasPrefix(w.name, "YAML") { // YAML writes them in base64
 			requireHidden(t, value, "x: ", " :y", []writing{w})
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // for Go types such as int, which are common in objects that a program builds.
 func Copy(v any) any { return CopyWith(v, func(leaf any) any { return leaf }) }
 
-// CopyWith copies the maps and lists of a tree, with f applied to everything else. What is nested deeper than a value
-// may be (spec rule 12.1), as in a map that holds itself, is shared.
+// CopyWith copies the maps and lists of a tree, with f applied to all other values. Values that are nested deeper than
+// a valid value (spec rule 12.1), as in a map that contains itself, are shared.
 func CopyWith(v any, f func(leaf any) any) any { return copyWith(v, f, limits.MaxDepth) }
 
 func copyWith(v any, f func(leaf any) any, depth int) any {
@@ -40,7 +40,7 @@ func copyWith(v any, f func(leaf any) any, depth int) any {
 	return f(v)
 }
 
-// Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder returns them, so that
+// Plain is [Copy] with whole numbers as int64 and other numbers as float64, as a decoder returns them, so that
 // runtime.DeepCopyJSON can copy the result. A whole number beyond int64 becomes a float64.
 func Plain(v any) any { return CopyWith(v, Number) }
 
@@ -63,10 +63,11 @@ func Number(v any) any {
 	return v
 }
 
-// IsWithin reports whether v is nested at most depth deep, and has at most size values and bytes of text together.
+// IsWithin reports whether v is nested at most depth deep, and the number of its values plus the bytes of its texts is
+// at most size.
 func IsWithin(v any, depth, size int) bool { return isWithin(v, depth, &size) }
 
-// isWithin is IsWithin, where left is what v may have of the size.
+// isWithin is IsWithin; left is the part of size that v may still use.
 func isWithin(v any, depth int, left *int) bool {
 	if *left--; *left < 0 || depth < 0 {
 		return false
@@ -91,7 +92,7 @@ func isWithin(v any, depth int, left *int) bool {
 	return *left >= 0
 }
 
-// SameMap reports whether a and b are one map in memory.
+// SameMap reports whether a and b are the same map in memory.
 func SameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

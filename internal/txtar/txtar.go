@@ -1,8 +1,8 @@
-// Package txtar reads and writes the txtar format: a comment, and files, each behind a line with its name, as in
+// Package txtar reads and writes the txtar format: a comment, and files, each after a line with its name, such as
 //
 //	-- name --
 //
-// golang.org/x/tools/txtar is the definition. A requirement on it would be one of every user of the library.
+// golang.org/x/tools/txtar defines the format. A requirement on it would be a requirement of every user of the library.
 package txtar
 
 import (
@@ -22,7 +22,8 @@ type File struct {
 	Data []byte
 }
 
-// Parse reads an archive. The result shares no memory with the text. The last line gets a line break if it has none.
+// Parse reads an archive. The result shares no memory with the text. If the last line has no line break, Parse adds
+// one.
 func Parse(text []byte) *Archive {
 	out := &Archive{}
 	data := &out.Comment
@@ -38,7 +39,7 @@ func Parse(text []byte) *Archive {
 	return out
 }
 
-// marker returns the name in a line that begins a file.
+// marker returns the name in a line that starts a file.
 func marker(line []byte) (name string, ok bool) {
 	line, isBegun := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("-- "))
 	line, isEnded := bytes.CutSuffix(line, []byte(" --"))

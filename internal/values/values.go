@@ -1,5 +1,5 @@
-// Package values has what the engine does with values of a [typed.Type], and nobody else. It is part of package typed,
-// which does not promise it: typed sets the functions of [hooks], and this package gives them their types back.
+// Package values has operations on values of a [typed.Type] that only the engine needs. Package typed implements them
+// but does not export them: it sets the functions of [hooks], and this package restores their types.
 package values
 
 import (
@@ -11,27 +11,28 @@ import (
 )
 
 // CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of now that
-// old does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that
-// are equal in old are valid, whatever they are. ok is also false if the values exceed the limits of
-// [typed.Type.Validate]. except is the path of an entry that is left out where both values have maps with other entries
+// old does not have is invalid under the rules for stored objects, which allow unknown fields and duplicates. Parts
+// that are equal in old are always treated as valid. ok is also false if the values exceed the limits of
+// [typed.Type.Validate]. except is the path of an entry that is omitted if both values have maps with other entries
 // around it.
 var CompareAndValidate = hooks.CompareAndValidate.(func(
 	s *typed.Semantics, t *typed.Type, old, now any, except ...string) (c typed.Comparison, ok bool))
 
-// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth. An atomic list
-// or map that equals live's is kept as it is, because [typed.Type.Merge] does not validate it. The result shares memory
-// with v, and is v itself if nothing is dropped.
+// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth. It keeps an atomic
+// list or map that equals live's unchanged, because [typed.Type.Merge] does not validate it. The result shares memory
+// with v; it is v itself if nothing is dropped.
 var DropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) any)
 
 // Finder finds the values at the paths of sets, in values of one type. It builds an index of each list in which it
-// looks something up, whichever sets that is for: p lookups in n items cost O(p+n). The values must not change while it
-// is used.
+// looks something up, and uses the index for all sets: p lookups in n items cost O(p+n). The values must not change
+// while the Finder is in use.
 type Finder interface {
-	// Find returns the child that e selects in v, the first one if it selects several, and how many it selects.
+	// Find returns the child that e selects in v, and the number of children that it selects. If there are several,
+	// Find returns the first.
 	Find(t *typed.Type, v any, e fieldpath.Element) (child any, times int)
-	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values that old and now have at
-	// the path; nil for none. The value of duplicate items is a list of them. The path is valid until the next one; clone
-	// it to keep it.
+	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values in old and in now at the
+	// path; nil if there is none. The value of duplicate items is a list of the items. A path is valid only until the
+	// next one; clone it to keep it.
 	Pairs(t *typed.Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any]
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// ClientSideApply returns live after a client-side apply of an intent, as kubectl does it for built-in kinds: by a
+// ClientSideApply returns live after a client-side apply of an intent, as kubectl does it for built-in kinds, with a
 // strategic three-way merge. live is nil for a create.
 func ClientSideApply(live, intent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	intent = intent.DeepCopy()

@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// thing is a type with every topology, at two versions with one schema.
+// thing is the schema of a type with every topology, which is the same at two versions.
 const thing = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -58,7 +58,7 @@ spec:
 // ThingKind is the kind of [ThingTypes], at v1.
 var ThingKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
 
-// Parse returns the object of a text in YAML; its kind is Thing if it has none.
+// Parse returns the object in a YAML text. If it has no kind, its kind is Thing.
 func Parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var tree map[string]any
@@ -85,10 +85,10 @@ func ThingTypes(t testing.TB) *openapi.Registry {
 	return types
 }
 
-// Start is when NewManager and WidgetManager write.
+// Start is the time of writes of NewManager and WidgetManager.
 var Start = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 
-// NewManager returns a FieldManager of Things at a version.
+// NewManager returns a FieldManager for Things at a version.
 func NewManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
 	base := fieldmanager.Options{Clock: func() time.Time { return Start }, Converter: fieldmanager.NoneConverter{}}
@@ -103,14 +103,14 @@ func newManager(t testing.TB, kind schema.GroupVersionKind, types fieldmanager.T
 	return m
 }
 
-// Stored gives an object what a server gives it when it stores it.
+// Stored adds the fields that a server sets in a stored object.
 func Stored(obj runtime.Object) *unstructured.Unstructured {
 	u := obj.(*unstructured.Unstructured).DeepCopy()
 	u.SetUID("uid")
 	return u
 }
 
-// BuiltinManager returns a FieldManager of a built-in kind.
+// BuiltinManager returns a FieldManager for a built-in kind.
 func BuiltinManager(t testing.TB, kind schema.GroupVersionKind, options ...func(*fieldmanager.Options),
 ) *fieldmanager.FieldManager {
 	t.Helper()

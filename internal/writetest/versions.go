@@ -22,8 +22,7 @@ func (c Convert) Convert(_ context.Context, obj runtime.Object, to schema.GroupV
 	return c(obj, to)
 }
 
-// Changing converts like NoneConverter, and then has change rewrite the copy that
-// it returns.
+// Changing returns a converter that converts like NoneConverter, and then lets change edit the returned copy.
 func Changing(change func(from, to string, obj map[string]any) error) Convert {
 	return func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 		in := obj.(*unstructured.Unstructured).Object
@@ -38,7 +37,7 @@ func Changing(change func(from, to string, obj map[string]any) error) Convert {
 	}
 }
 
-// AnyAt returns an object without a schema.
+// AnyAt returns an object without a schema, at a version.
 func AnyAt(t testing.TB, version, text string) *unstructured.Unstructured {
 	t.Helper()
 	return Object(t, version, "kind: Any\n"+text)
@@ -47,22 +46,20 @@ func AnyAt(t testing.TB, version, text string) *unstructured.Unstructured {
 // AnyKind is the kind of objects without a schema.
 var AnyKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Any"}
 
-// AnyType knows every kind, without a schema.
+// AnyType has every kind, without a schema.
 type AnyType struct{}
 
 // Type returns the type of values without a schema.
 func (AnyType) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
-// AnyManager is a FieldManager of objects without a schema, which exist at every
-// version.
+// AnyManager returns a FieldManager for objects without a schema, which exist at every version.
 func AnyManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
 	base := fieldmanager.Options{Cap: 10_000}
 	return newManager(t, AnyKind.GroupKind().WithVersion(version), AnyType{}, base, options)
 }
 
-// AtVersion is obj as it is stored, with what a converter would make of it at a
-// version.
+// AtVersion returns obj as a stored object after conversion to a version.
 func AtVersion(t testing.TB, c fieldmanager.Converter, obj runtime.Object, version string) *unstructured.Unstructured {
 	t.Helper()
 	out, err := c.Convert(t.Context(), Stored(obj), schema.GroupVersion{Group: AnyKind.Group, Version: version})

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Widget is an object as an API server has it: a Go struct.
+// Widget is an object in the form that API servers use, a Go struct.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -50,7 +50,7 @@ func (w *Widget) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// Counted is a Widget with a number that JSON's integers need not hold.
+// Counted is a Widget with a number that may not fit into JSON's integers.
 type Counted struct {
 	Widget `json:",inline"`
 	Large  uint64 `json:"large,omitempty"`
@@ -66,7 +66,7 @@ func (c *Counted) DeepCopyObject() runtime.Object {
 // WidgetKind is the kind of Widgets, at v1.
 var WidgetKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
 
-// OneType is the same type for every kind at the versions v1 and v2.
+// OneType returns the same type for every kind at the versions v1 and v2.
 type OneType struct{ Of *typed.Type }
 
 // Type returns o.Of.
@@ -94,7 +94,7 @@ func ObjectType(spec *typed.Type) OneType {
 	})}
 }
 
-// WidgetTypes has the type of Widgets.
+// WidgetTypes returns the type of Widgets.
 func WidgetTypes() OneType {
 	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
 	return ObjectType(StructOf(map[string]*typed.Type{
@@ -105,7 +105,7 @@ func WidgetTypes() OneType {
 	}))
 }
 
-// WidgetManager returns a FieldManager of Widgets at a version.
+// WidgetManager returns a FieldManager for Widgets at a version.
 func WidgetManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
 	base := fieldmanager.Options{Clock: func() time.Time { return Start }}

@@ -1,5 +1,5 @@
-// Package writetest writes through a FieldManager for tests that only look at the object that comes of it, and has the
-// kinds and FieldManagers of the tests of fieldmanager and fieldmanager/plans.
+// Package writetest makes writes with a FieldManager for tests that need only the resulting object. It also has the
+// kinds and FieldManagers that the tests of fieldmanager and fieldmanager/plans use.
 package writetest
 
 import (
@@ -23,7 +23,7 @@ func Update(m *fieldmanager.FieldManager, live, obj runtime.Object, manager stri
 	return r.Object, err
 }
 
-// Options returns options as the functions change them.
+// Options returns options after the functions changed them.
 func Options(o fieldmanager.Options, change ...func(*fieldmanager.Options)) fieldmanager.Options {
 	for _, f := range change {
 		f(&o)
@@ -31,7 +31,7 @@ func Options(o fieldmanager.Options, change ...func(*fieldmanager.Options)) fiel
 	return o
 }
 
-// Manager has the methods of upstream's FieldManager, for tests that do the same with both.
+// Manager has the methods of upstream's FieldManager, for tests that make the same writes with both.
 type Manager struct{ *fieldmanager.FieldManager }
 
 // Apply is [Apply].

@@ -2,8 +2,8 @@ package fieldpath
 
 import "sort"
 
-// Most operations of this file walk two sets side by side, in the order of their elements. They share every branch
-// that stays the same with their operands. For example, with sets written as paths:
+// Most operations in this file walk two sets side by side, in the order of their elements. The result shares each
+// unchanged branch with the operands. For example, with sets written as paths:
 //
 //	A                          .a  .b.x  .b.y
 //	B                          .b.y  .c
@@ -11,13 +11,14 @@ import "sort"
 //	A.Intersection(B)          .b.y
 //	A.Difference(B)            .a  .b.x
 //
-// Each costs O(nodes of both sets) at most. An intersection or difference with a far larger set costs one search for
-// each node of the smaller one. An operand that is empty, or is the other operand, costs nothing.
+// Each operation costs at most O(nodes of both sets). An intersection or difference with a far larger set costs one
+// search for each node of the smaller set. An operation with an empty operand, or with two identical operands, costs
+// O(1).
 
-// seek returns the position, from start on, of the first node that does not sort before e. It looks ahead in steps that
-// double, and then searches between the last two: O(log d) comparisons for a node d positions away.
+// seek returns the position, from start on, of the first node that does not sort before e. It doubles its steps until
+// it has passed e, and then searches between the last two steps: O(log d) comparisons for a node d positions away.
 func seek(nodes []node, start int, e Element) int {
-	lo, hi := start, start // what is before lo sorts before e
+	lo, hi := start, start // nodes before lo sort before e
 	for step := 1; hi < len(nodes) && nodes[hi].elem().Compare(e) < 0; step *= 2 {
 		lo, hi = hi+1, hi+step
 	}
@@ -33,7 +34,7 @@ func setOf(nodes []node) *Set {
 	return &Set{nodes: nodes}
 }
 
-// Union returns the paths that are in s or in o. It is s or o itself if the other one is empty.
+// Union returns the paths that are in s or in o. If either is empty, Union returns the other.
 func (s *Set) Union(o *Set) *Set {
 	switch {
 	case s == o || o.IsEmpty():
@@ -63,8 +64,8 @@ func (s *Set) Union(o *Set) *Set {
 	return &Set{nodes: out}
 }
 
-// UnionOf returns the paths that are in any of the sets. It merges them in pairs, which costs O(n log k) for k sets
-// of n nodes; one after the other would cost O(n k).
+// UnionOf returns the paths that are in any of the sets. It unites them in pairs, which costs O(n log k) for k sets of
+// n nodes; to add one set after the other would cost O(n k).
 func UnionOf(sets ...*Set) *Set {
 	switch len(sets) {
 	case 0:
@@ -104,12 +105,12 @@ func (s *Set) Intersection(o *Set) *Set {
 	return setOf(out)
 }
 
-// Difference returns the paths of s that are not in o, and s itself if that is all of them. A path below a path of o
-// stays, unless it is itself in o; see [Set.RecursiveDifference]. Without .b, the set .b .b.x is .b.x.
+// Difference returns the paths of s that are not in o. If o removes nothing, it returns s itself. It keeps a path below
+// a path of o unless o contains it too; see [Set.RecursiveDifference]. For example, the set .b .b.x without .b is .b.x.
 func (s *Set) Difference(o *Set) *Set { return s.subtract(o, false) }
 
-// RecursiveDifference returns the paths of s that are neither in o nor below a path of o, and s itself if that is all
-// of them. Without .b, the set .b .b.x is empty.
+// RecursiveDifference returns the paths of s that are neither in o nor below a path of o. If o removes nothing, it
+// returns s itself. For example, the set .b .b.x without .b is empty.
 func (s *Set) RecursiveDifference(o *Set) *Set { return s.subtract(o, true) }
 
 // AtOrBelow returns the paths of s that are in o or below a path of o.
@@ -122,7 +123,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	if s.IsEmpty() || o.IsEmpty() {
 		return s
 	}
-	var out []node // what stays of s.nodes[:i]; set at the first change
+	var out []node // the result for s.nodes[:i]; set at the first change
 	changed := false
 	i, j := 0, 0
 	for i < len(s.nodes) {
@@ -153,7 +154,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	return setOf(out)
 }
 
-// Leaves returns the paths of s that have no longer path of s below them: of .b .b.x, only .b.x.
+// Leaves returns the paths of s with no other path of s below them. For example, the leaves of .b .b.x are .b.x.
 func (s *Set) Leaves() *Set {
 	if s.IsEmpty() {
 		return nil
@@ -175,5 +176,5 @@ type Filter interface {
 // Excluding is a filter that removes the paths of a set, and all paths below them.
 type Excluding struct{ Set *Set }
 
-// Filter returns the paths of set that are neither in f.Set nor below a path of it.
+// Filter returns the paths of set that are neither in f.Set nor below one of its paths.
 func (f Excluding) Filter(set *Set) *Set { return set.RecursiveDifference(f.Set) }

@@ -30,13 +30,13 @@ import (
 // For example, {"f:spec":{".":{},"f:ports":{"k:{\"port\":80}":{}}}} holds .spec and .spec.ports[port=80], but not
 // .spec.ports.
 //
-// Decoding accepts all that may be stored. Members of unknown kinds, which a later version may have written, are
-// ignored. Duplicate members are united, so that no ownership is lost. It is one pass over the text without a tree in
-// between, and costs O(n) for FieldsV1 that is sorted, as servers write it, and O(n log n) otherwise.
+// Decoding accepts everything that a server may have stored. It ignores members of unknown kinds, which a later version
+// may have written. It unites duplicate members, so that no ownership is lost. It reads the text once, without building
+// a tree in between, and costs O(n) for sorted FieldsV1, as servers write it, and O(n log n) otherwise.
 
 // SyntaxError describes what is wrong with a FieldsV1, and where.
 type SyntaxError struct {
-	// Path is the path of the member in which the error is.
+	// Path is the path of the member that contains the error.
 	Path Path
 	// Offset is the number of bytes before the error, or before the member's name if the name is wrong. It is -1 for
 	// a FieldsV1 that is already decoded into maps.
@@ -60,8 +60,9 @@ func errorAt(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within adds e to the front of the path of err. Only an error has a path, which is built while the decoder returns: to
-// keep one at all times would cost more than the rest of decoding. It is in reverse order until [located] is called.
+// within adds e to the front of the path of err. The decoder builds the path of an error while it returns, because to
+// maintain the current path at all times would cost more than the rest of decoding. The path is in reverse order until
+// [located] is called.
 func within(e Element, err *SyntaxError) *SyntaxError {
 	err.Path = append(err.Path, e)
 	return err
@@ -85,9 +86,9 @@ func quoteShort(s string) string {
 	return strconv.Quote(s[:n]) + "…"
 }
 
-// Parse decodes a FieldsV1. Members may be in any order, with any white space; an empty or blank text is the empty set
-// (doc/differences.md, 8). Any other text is a *[SyntaxError], and so is one that exceeds a limit
-// (spec rules 12.1, 12.2 and 12.3). The set shares no memory with data, but has a copy of it.
+// Parse decodes a FieldsV1. Members may be in any order, with any white space. An empty or blank text is the empty set
+// (doc/differences.md, 8). For any other invalid text, and for one that exceeds a limit (spec rules 12.1, 12.2 and
+// 12.3), the error is a *[SyntaxError]. Parse copies data, so the set shares no memory with it.
 func Parse(data []byte) (*Set, error) {
 	if len(data) > limits.MaxBytes {
 		return nil, errorAt(0, "%d bytes, expected at most %d", len(data), limits.MaxBytes)
@@ -95,7 +96,7 @@ func Parse(data []byte) (*Set, error) {
 	return decode(string(data), limits.MaxDepth, limits.MaxMembers)
 }
 
-// decode is [Parse] for a text of any length, and for other limits.
+// decode is [Parse] for a text of any length, with other limits.
 func decode(text string, maxDepth, maxMembers int) (*Set, error) {
 	d := decoder{data: text, members: newMembers(maxDepth, maxMembers)}
 	defer d.release()
@@ -130,7 +131,7 @@ func (m *members) release() {
 	builders.Put(m.builder)
 }
 
-// enter counts a member and adds one element to the path. An error is at offset.
+// enter counts a member and adds one element to the path. offset is the offset of a possible error.
 func (m *members) enter(offset int) *SyntaxError {
 	m.depth++
 	m.count++
@@ -143,14 +144,14 @@ func (m *members) enter(offset int) *SyntaxError {
 	return nil
 }
 
-// decoder decodes the FieldsV1 in data, from pos on. Names without escapes are parts of data.
+// decoder decodes the FieldsV1 in data, starting at pos. Names without escapes share the memory of data.
 type decoder struct {
 	data string
 	pos  int
 	members
 }
 
-// space skips white space; usually there is none.
+// space skips white space. Usually there is none.
 func (d *decoder) space() {
 	for d.pos < len(d.data) {
 		switch d.data[d.pos] {
@@ -170,7 +171,7 @@ func (d *decoder) skip(token string) bool {
 	return true
 }
 
-// expected returns the error that something else is at the current position.
+// expected returns the error for an unexpected text at the current position.
 func (d *decoder) expected(what string) *SyntaxError {
 	here := "the end"
 	if d.pos < len(d.data) {
@@ -180,7 +181,7 @@ func (d *decoder) expected(what string) *SyntaxError {
 	return errorAt(d.pos, "expected %s, got %s", what, here)
 }
 
-// set decodes a JSON object, or null. self reports whether it has its own path.
+// set decodes a JSON object, or null. self reports whether the set contains the path of the object itself.
 func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 	if !d.skip("{") {
 		if d.skip("null") {
@@ -210,7 +211,7 @@ func (d *decoder) set() (self bool, set *Set, err *SyntaxError) {
 	return self || set == nil, set, nil
 }
 
-// member decodes one member, and reports whether it is the path of the object itself.
+// member decodes one member. self reports whether the member is ".", which is the path of the object itself.
 func (d *decoder) member() (self bool, err *SyntaxError) {
 	start := d.pos
 	e, ok := d.plainField()
@@ -240,7 +241,7 @@ func (d *decoder) member() (self bool, err *SyntaxError) {
 		return false, err
 	}
 	member, below := true, (*Set)(nil)
-	if !d.skip("{}") { // as most are
+	if !d.skip("{}") { // most sets are empty
 		if member, below, err = d.set(); err != nil {
 			return false, within(e, err)
 		}
@@ -250,7 +251,7 @@ func (d *decoder) member() (self bool, err *SyntaxError) {
 	return false, nil
 }
 
-// plainField decodes "f:NAME": as a server writes it, if no byte of the name is escaped.
+// plainField decodes "f:NAME" in the form that a server writes, if no byte of the name is escaped.
 func (d *decoder) plainField() (Element, bool) {
 	const before, after = `"f:`, `":`
 	rest := d.data[d.pos:]
@@ -279,7 +280,7 @@ func (d *decoder) name() (string, *SyntaxError) {
 	}
 	var space [128]byte
 	text := append(space[:0], d.data[d.pos:end]...)
-	isSimple := true // without escapes other than \" and \\, the only ones in the names of most keys
+	isSimple := true // no escapes except \" and \\, which are the only ones in the names of most keys
 	for end < len(d.data) && d.data[end] != '"' {
 		if d.data[end] == '\\' {
 			end++
@@ -320,14 +321,14 @@ func (d *decoder) skipValue() *SyntaxError {
 	return nil
 }
 
-// FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. Errors are the
-// same as of [Parse]. A nil tree is the empty set. The set may share strings with tree.
+// FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. It returns the
+// same errors as [Parse]. A nil tree is the empty set. The set may share strings with tree.
 func FromTree(tree map[string]any) (*Set, error) {
 	d := treeDecoder{members: newMembers(limits.MaxDepth, limits.MaxMembers)}
 	defer d.release()
 	_, set, err := d.set(tree)
 	if err != nil {
-		// Maps have no order: walk again, sorted, to return the same error every time.
+		// Maps have no order. A second, sorted walk always returns the same error.
 		d.reset()
 		d.depth, d.count, d.ordered = 0, 0, true
 		_, _, err = d.set(tree)
@@ -336,7 +337,7 @@ func FromTree(tree map[string]any) (*Set, error) {
 	return set, nil
 }
 
-// treeDecoder is [decoder] for a FieldsV1 that is maps of maps.
+// treeDecoder is a [decoder] for a FieldsV1 that is already decoded into maps.
 type treeDecoder struct {
 	members
 	ordered bool // maps are read in the order of their keys
@@ -393,7 +394,7 @@ func init() {
 	hooks.DecodeSet = func(text string, maxDepth, max int) (any, error) { return decode(text, maxDepth, max) }
 }
 
-// treeOf is [Set.Tree] for a FieldsV1 that this project wrote.
+// treeOf is [Set.Tree] for a FieldsV1 that this project encoded.
 func treeOf(fieldsV1 []byte) map[string]any {
 	d := treeReader{
 		decoder: decoder{data: string(fieldsV1)}, empty: map[string]any{}, stack: make([]treeMember, 0, 16),
@@ -401,11 +402,11 @@ func treeOf(fieldsV1 []byte) map[string]any {
 	return d.tree()
 }
 
-// treeReader makes maps of a FieldsV1.
+// treeReader decodes a FieldsV1 into maps.
 type treeReader struct {
 	decoder
 	empty map[string]any
-	stack []treeMember // of the open objects
+	stack []treeMember // members of the objects that are still open
 }
 
 type treeMember struct {
@@ -414,7 +415,7 @@ type treeMember struct {
 }
 
 func (d *treeReader) tree() map[string]any {
-	if d.skip("{}") { // as most are
+	if d.skip("{}") { // most sets are empty
 		return d.empty
 	}
 	start := len(d.stack)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// fault is what a *SyntaxError must say.
+// fault describes the *SyntaxError that a decoder must return.
 type fault struct {
 	path   string
 	offset int
@@ -23,10 +23,10 @@ type decodeCase struct {
 	name string
 	why  string
 	in   string
-	// want is the canonical FieldsV1 of what is decoded, unless there is a fault.
+	// want is the canonical FieldsV1 of the decoded set, unless a fault is expected.
 	want  string
 	fault *fault
-	// text marks what only a decoder of text can see: invalid JSON, or members that a map does not hold.
+	// text marks cases that only a decoder of text can see: invalid JSON, or members that a map cannot represent.
 	text bool
 }
 
@@ -38,7 +38,7 @@ func deep(n int, inner string) string {
 }
 
 var decodeCases = []decodeCase{
-	// What is a set.
+	// Texts that are a set, or are not.
 	{name: "no bytes", why: "a stored entry without fields owns nothing", in: ``, want: `{}`, text: true},
 	{name: "blank", why: "space is no set either", in: " \t\r\n", want: `{}`, text: true},
 	{name: "empty object", why: "the empty set", in: `{}`, want: `{}`},
@@ -241,7 +241,7 @@ var decodeCases = []decodeCase{
 		in: `{".":` + strings.Repeat(`[`, 100_000), fault: at("", 5, `invalid character '[' exceeded max depth`), text: true},
 }
 
-// requireRow reports a row whose name is not unique, or that has no reason.
+// requireRow requires that the name of a row is unique and that the row has a reason.
 func requireRow(t *testing.T, seen map[string]bool, name, why string) {
 	t.Helper()
 	require.False(t, seen[name], "two rows are called %q", name)
@@ -256,7 +256,7 @@ func requireFault(t *testing.T, want fault, err error) {
 	require.Equal(t, want, fault{got.Path.String(), got.Offset, got.Reason})
 }
 
-// requireDecoded holds what a decoder answered against what the case says.
+// requireDecoded compares what a decoder returned with what the case expects.
 func requireDecoded(t *testing.T, c decodeCase, set *fieldpath.Set, err error, offset func(int) int) {
 	t.Helper()
 	if c.fault != nil {
@@ -278,14 +278,14 @@ func TestParse(t *testing.T) {
 			set, err := fieldpath.Parse(data)
 			require.Equal(t, c.in, string(data), "the input must not change")
 			for i := range data {
-				data[i] = '!' // the set must not look at it any more
+				data[i] = '!' // the set must not share memory with data
 			}
 			requireDecoded(t, c, set, err, func(offset int) int { return offset })
 		})
 	}
 }
 
-// TestFromTree decodes the same cases from maps: all but the offset is the same.
+// TestFromTree decodes the same cases from maps: only the offset differs.
 func TestFromTree(t *testing.T) {
 	for _, c := range decodeCases {
 		if c.text {
@@ -373,7 +373,7 @@ func TestParseElement(t *testing.T) {
 	}
 }
 
-// TestParseCut cuts an example at every byte: nothing but the whole is a set.
+// TestParseCut truncates an example at each byte: only the complete text is a set.
 func TestParseCut(t *testing.T) {
 	const whole = `{"f:a":{".":{"x":[1.5e+3,true,false,null]},"k:{\"n\":\"\\u00e9\\n\",\"p\":-0.5}":null},"v:[1,{}]":{},"i:7":{}}`
 	_, err := fieldpath.Parse([]byte(whole))

@@ -8,8 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
-// kind is the way in which an [Element] selects a child. A set orders its elements by kind, in the order of the
-// constants.
+// kind is how an [Element] selects a child. A set orders its elements first by kind, in the order of the constants.
 type kind uint8
 
 const (
@@ -67,8 +66,8 @@ func KeyElement(fields ...KeyField) Element {
 	return Element{keyKind, string(append(b, '}'))}
 }
 
-// ValueElement returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
-// accepted, as FieldsV1 can name them.
+// ValueElement returns the element that selects the item of a set that equals v, a JSON scalar. It also accepts other
+// JSON values, because FieldsV1 can name them.
 func ValueElement(v any) Element {
 	var space [64]byte
 	return Element{valueKind, string(appendValue(space[:0], canonicalValue(v)))}
@@ -91,10 +90,10 @@ func (e Element) IsValue() bool { return e.kind == valueKind }
 // IsIndex reports whether e selects an item of a list by its position, counted from 0.
 func (e Element) IsIndex() bool { return e.kind == indexKind }
 
-// Field returns the field's name, and whether e is one.
+// Field returns the name of the field that e selects; ok is false if e does not select a field.
 func (e Element) Field() (name string, ok bool) { return e.text, e.IsField() }
 
-// Key returns the key's fields, sorted by name, and whether e is a key.
+// Key returns the key fields, sorted by name; ok is false if e does not select by key.
 func (e Element) Key() (fields []KeyField, ok bool) {
 	if e.kind != keyKind {
 		return nil, false
@@ -102,8 +101,8 @@ func (e Element) Key() (fields []KeyField, ok bool) {
 	return keyFields(e.text), true
 }
 
-// Value returns the value that e selects, and whether e selects by one.
-// Numbers in it are int64 or float64.
+// Value returns the value of the item that e selects; ok is false if e does not select by value. Numbers in the value
+// are int64 or float64.
 func (e Element) Value() (value any, ok bool) {
 	if e.kind != valueKind {
 		return nil, false
@@ -111,7 +110,7 @@ func (e Element) Value() (value any, ok bool) {
 	return valueOf(e.text), true
 }
 
-// Index returns the position that e selects, and whether e selects by one.
+// Index returns the position that e selects; ok is false if e does not select by position.
 func (e Element) Index() (position int, ok bool) {
 	if e.kind != indexKind {
 		return 0, false
@@ -120,16 +119,17 @@ func (e Element) Index() (position int, ok bool) {
 	return i, true
 }
 
-// Text returns the canonical text of e without its kind: a field's name, the canonical JSON of a key or value, a
-// position in decimal. Elements of one kind are equal if and only if their texts are, so it is a hash key.
+// Text returns the canonical text of e without its kind: the name of a field, the canonical JSON of a key or value, or
+// a position in decimal. Elements of one kind are equal if and only if their texts are equal, so Text can be a hash
+// key.
 func (e Element) Text() string { return e.text }
 
 // Equal reports whether e and o select the same child.
 func (e Element) Equal(o Element) bool { return e == o }
 
-// Compare orders elements: by kind; fields by name; keys by the names and values of their fields in turn; values as
-// upstream orders the items of a set ([plain.Compare]); positions by number. It is 0 if and only if the elements are
-// equal.
+// Compare orders elements by kind. Within a kind, fields are ordered by name; keys by the names and values of their
+// fields in turn; values as upstream orders the items of a set ([plain.Compare]); positions by number. The result is 0
+// if and only if the elements are equal.
 func (e Element) Compare(o Element) int {
 	if e.kind != o.kind {
 		return int(e.kind) - int(o.kind)
@@ -140,10 +140,10 @@ func (e Element) Compare(o Element) int {
 	return plain.Compare(e.text, o.text)
 }
 
-// String returns e as in [Path.String]: .name, ["a.name"], [name="a",port=80], [="a"], [3].
+// String returns e in the form that [Path.String] uses: .name, ["a.name"], [name="a",port=80], [="a"], [3].
 func (e Element) String() string { return string(e.appendText(nil, pathText)) }
 
-// style is how a path is written: as [Path.String] or [Path.CauseText] does.
+// style selects the text of a path: as in [Path.String], or as in [Path.CauseText].
 type style bool
 
 const (

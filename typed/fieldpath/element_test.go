@@ -17,7 +17,7 @@ func key(nameValues ...any) fieldpath.Element {
 	return fieldpath.KeyElement(fields...)
 }
 
-// elementCases are in the order of elements.
+// elementCases are sorted as Compare orders their elements.
 var elementCases = []struct {
 	name, why string
 	in        fieldpath.Element
@@ -50,7 +50,7 @@ func TestElement(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.readable, c.in.String())
 			theirs := upstreamElement(c.in)
-			if c.name != "value map" { // upstream goes through the map in no order
+			if c.name != "value map" { // upstream iterates over the map in random order
 				require.Equal(t, theirs.String(), fieldpath.Path{c.in}.CauseText())
 			}
 			for j, o := range elementCases {
@@ -58,7 +58,7 @@ func TestElement(t *testing.T) {
 				require.Equal(t, i == j, c.in.Equal(o.in), o.name)
 				require.Equal(t, theirs.Compare(upstreamElement(o.in)), sign(c.in.Compare(o.in)), o.name)
 			}
-			// Exactly one accessor answers.
+			// Exactly one accessor returns ok.
 			_, field := c.in.Field()
 			fields, isKey := c.in.Key()
 			_, val := c.in.Value()
@@ -87,7 +87,7 @@ func TestZeroElement(t *testing.T) {
 	require.Nil(t, b.Set())
 }
 
-// TestKeyFieldsAreCopied changes the arguments of Key: the key does not change.
+// TestKeyFieldsAreCopied changes the arguments of KeyElement after the call: the key does not change.
 func TestKeyFieldsAreCopied(t *testing.T) {
 	given := []fieldpath.KeyField{{Name: "b", Value: 1}, {Name: "a", Value: 2}}
 	e := fieldpath.KeyElement(given...)

@@ -9,14 +9,14 @@ import (
 	"github.com/tenure-ssa/tenure/internal/plain"
 )
 
-// AppendJSON appends the FieldsV1 of s to b, in the bytes that upstream writes. The empty set is {}.
+// AppendJSON appends the FieldsV1 of s to b, with the same bytes that upstream writes. The empty set is {}.
 func (s *Set) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
 	b = s.appendMembers(b, false)
 	return append(b, '}')
 }
 
-// buffers are reused, so a text is copied once, when its length is known.
+// buffers are reused, so that a text is copied only once, when its length is known.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 8<<10)) }}
 
 const largestBuffer = 64 << 10 // the largest buffer that is reused, in bytes
@@ -27,7 +27,7 @@ func (s *Set) MarshalJSON() (out []byte, err error) {
 	return out, nil
 }
 
-// withBuffer calls use with what write appended to a buffer.
+// withBuffer passes the output of write to use, in a reused buffer.
 func withBuffer(write func([]byte) []byte, use func([]byte)) {
 	buffer := buffers.Get().(*[]byte)
 	text := write((*buffer)[:0])
@@ -38,7 +38,7 @@ func withBuffer(write func([]byte) []byte, use func([]byte)) {
 	}
 }
 
-// appendMembers appends the members of the object of s. self adds the member ".".
+// appendMembers appends the members of the object that encodes s. If self is true, it adds the member ".".
 func (s *Set) appendMembers(b []byte, self bool) []byte {
 	if s == nil {
 		return b
@@ -70,18 +70,18 @@ var prefixes = [...]byte{fieldKind: 'f', keyKind: 'k', valueKind: 'v', indexKind
 // FieldsV1 returns the FieldsV1 of s.
 func (s *Set) FieldsV1() *metav1.FieldsV1 {
 	out := &metav1.FieldsV1{}
-	withBuffer(s.AppendJSON, func(text []byte) { _ = out.UnmarshalJSON(text) }) // copies the text; it has no errors
+	withBuffer(s.AppendJSON, func(text []byte) { _ = out.UnmarshalJSON(text) }) // copies text; never fails
 	return out
 }
 
-// Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it. Its empty
-// maps, which are most of it, are one map: whoever adds to one has to replace it.
+// Tree returns the FieldsV1 of s as maps of maps, as in an unstructured object. The caller owns the result. All empty
+// maps in it, which are most of its maps, are one shared map: to add to an empty map, replace it.
 func (s *Set) Tree() (tree map[string]any) {
 	withBuffer(s.AppendJSON, func(fieldsV1 []byte) { tree = treeOf(fieldsV1) })
 	return tree
 }
 
-// AppendName appends the name of e in a FieldsV1 of maps, such as f:spec. The zero Element must not be given.
+// AppendName appends the name that e has in FieldsV1, such as f:spec. Do not call it on the zero Element.
 func (e Element) AppendName(b []byte) []byte {
 	return append(append(b, prefixes[e.kind], ':'), e.text...)
 }

@@ -2,7 +2,7 @@ package fieldpath
 
 import "fmt"
 
-// CheckInvariants reports which of the invariants of [Set] and [Element] s breaks, if any.
+// CheckInvariants returns an error that names the invariant of [Set] or [Element] that s breaks, or nil.
 func CheckInvariants(s *Set) error {
 	if s == nil {
 		return nil
@@ -30,7 +30,7 @@ func CheckInvariants(s *Set) error {
 	return nil
 }
 
-// checkElement compares an element with the one that its text decodes to.
+// checkElement compares an element with the element that its text decodes to.
 func checkElement(e Element) error {
 	again, err := ParseElement(string(e.AppendName(nil)))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// alphabet is small, so that random paths meet.
+// alphabet is small, so that random paths often share elements.
 var alphabet = []fieldpath.Element{
 	fieldpath.FieldElement("a"), fieldpath.FieldElement("b"), fieldpath.FieldElement(""), fieldpath.FieldElement("a.b"),
 	key("n", "a"), key("n", "b"), key("n", 1), key("n", "a", "p", 80), key("p", 80.0, "n", "a"), key("p", 80),
@@ -29,8 +29,8 @@ var alphabet = []fieldpath.Element{
 	fieldpath.ValueElement(1e-7), fieldpath.ValueElement([]any{"a", nil}), fieldpath.ValueElement([]any{"a"}),
 }
 
-// pathsFrom makes two lists of paths of bytes: each byte is an element, and its
-// high bits say whether the path ends there, and which list it goes to.
+// pathsFrom makes two lists of paths from bytes. Each byte is an element; its high bits say whether the path ends
+// there, and to which list the path belongs.
 func pathsFrom(data []byte) (a, b []fieldpath.Path) {
 	var p fieldpath.Path
 	for _, c := range data {
@@ -44,7 +44,7 @@ func pathsFrom(data []byte) (a, b []fieldpath.Path) {
 		if c&0x40 != 0 || c&0x80 != 0 {
 			b = append(b, slices.Clone(p))
 		}
-		// Half of the paths go on from where the last one ended.
+		// Half of the paths extend the previous path.
 		if c&0x80 == 0 || len(p) == 6 {
 			p = nil
 		}
@@ -52,7 +52,7 @@ func pathsFrom(data []byte) (a, b []fieldpath.Path) {
 	return a, b
 }
 
-// naive is the slow, obvious set: every path, by its unmistakable text.
+// naive is a slow and simple set: a map from unambiguous texts to paths.
 type naive map[string]fieldpath.Path
 
 func text(p fieldpath.Path) string {
@@ -132,7 +132,7 @@ func causeTexts(s *fieldpath.Set) string {
 	return strings.Join(lines, "\n")
 }
 
-// requireSame holds a set against its twin and against upstream's.
+// requireSame compares a set with its naive twin and with upstream's set.
 func requireSame(t *testing.T, what string, want naive, theirs *upstream.Set, got *fieldpath.Set) {
 	t.Helper()
 	require.NoError(t, fieldpath.CheckInvariants(got), what)

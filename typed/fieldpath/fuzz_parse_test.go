@@ -19,10 +19,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// maxFuzz bounds the inputs, in bytes: upstream takes more than linear time.
+// maxFuzz bounds the inputs, in bytes, because upstream takes more than linear time.
 const maxFuzz = 16 << 10
 
-// podFields is what a client that updates owns of a small Pod.
+// podFields are the fields of a small Pod that a client owns after an update.
 const podFields = `{"f:metadata":{"f:annotations":{".":{},"f:note":{}},"f:labels":{".":{},"f:app":{},"f:tier":{}}},` +
 	`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},` +
 	`"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:name":{},` +
@@ -30,7 +30,7 @@ const podFields = `{"f:metadata":{"f:annotations":{".":{},"f:note":{}},"f:labels
 	`"f:resources":{".":{},"f:limits":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{}}},` +
 	`"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}`
 
-// addSeeds adds what a search found: Go strings in a file of testdata, one a line.
+// addSeeds adds inputs that earlier fuzzing found: Go strings in a file of testdata, one per line.
 func addSeeds(f *testing.F, file string) {
 	text, err := os.ReadFile("testdata/" + file)
 	require.NoError(f, err)
@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// requireReadsBack holds a set against what its own encodings read back as.
+// requireReadsBack requires that a set's encodings decode to the same set.
 func requireReadsBack(t *testing.T, set *fieldpath.Set) {
 	t.Helper()
 	require.NoError(t, fieldpath.CheckInvariants(set))
@@ -101,15 +101,15 @@ func requireReadsBack(t *testing.T, set *fieldpath.Set) {
 	require.NoError(t, fieldpath.CheckInvariants(again))
 }
 
-// refusedOnPurpose reports whether err is one of those that upstream lets pass.
+// refusedOnPurpose reports whether err is an error of Tenure for data that upstream accepts.
 func refusedOnPurpose(data []byte, err *fieldpath.SyntaxError) bool {
 	switch {
-	case !json.Valid(data): // jsoniter reads more than RFC 8259 allows
+	case !json.Valid(data): // jsoniter accepts more than RFC 8259 allows
 		return true
 	case strings.Contains(err.Reason, "nested deeper than"):
 		return true
 	}
-	// So it does inside a member's name; and null is a key to it.
+	// jsoniter also does so inside a member's name, and accepts null as a key.
 	name := nameAt(data, err.Offset)
 	return len(name) > 2 && (name[0] == 'k' || name[0] == 'v') && !json.Valid([]byte(name[2:])) ||
 		strings.HasPrefix(name, "k:") && strings.TrimSpace(name[2:]) == "null"
@@ -122,17 +122,17 @@ func nameAt(data []byte, offset int) string {
 	return name
 }
 
-// acceptedOnPurpose reports whether upstream refuses data without need: no bytes
-// at all, and numbers in what is passed over that float32 cannot hold.
+// acceptedOnPurpose reports whether upstream rejects data that Tenure accepts: empty data, and ignored numbers that
+// float32 can't represent.
 func acceptedOnPurpose(data []byte) bool {
 	return len(bytes.TrimSpace(data)) == 0 || smallFloat.Match(data)
 }
 
 var smallFloat = regexp.MustCompile(`0\.?[0-9]*[eE]\+?[0-9]{2}`)
 
-// differsByText reports whether data has text that Tenure reads otherwise than
-// upstream on purpose: duplicate members, whose children upstream loses, duplicate key fields, bytes that are not UTF-8
-// in keys and beside escapes, and surrogates that are paired only if one looks from the second one on.
+// differsByText reports whether data contains text that Tenure deliberately decodes differently from upstream:
+// duplicate members, whose children upstream loses; duplicate key fields; bytes that are not UTF-8, in keys and beside
+// escapes; and surrogates that form a pair only if the first one is skipped.
 func differsByText(data []byte) bool {
 	if !utf8.Valid(data) {
 		return true
@@ -185,7 +185,7 @@ func standsTwice(d *json.Decoder) bool {
 	return twice
 }
 
-// differenceCases show where Tenure reads otherwise than upstream on purpose.
+// differenceCases show what Tenure deliberately decodes differently from upstream.
 var differenceCases = []struct {
 	name, why, in string
 	ours, theirs  string // canonical FieldsV1, or "" when refused
@@ -218,7 +218,7 @@ var differenceCases = []struct {
 	{"leading zero that is passed over", "no JSON", `{".":-01}`, "", `{}`},
 }
 
-// TestDifferencesFromUpstream shows each of them, on both sides.
+// TestDifferencesFromUpstream checks the result of both sides for each case.
 func TestDifferencesFromUpstream(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range differenceCases {
@@ -238,8 +238,8 @@ func TestDifferencesFromUpstream(t *testing.T) {
 	}
 }
 
-// TestReadableNumbersDiffer: upstream reads every number as a float, and Go
-// writes those from a million on with an exponent.
+// TestReadableNumbersDiffer: upstream decodes every number as a float, and Go prints floats of a million or more with
+// an exponent.
 func TestReadableNumbersDiffer(t *testing.T) {
 	const in = `{"v:1000000":{}}`
 	set, err := fieldpath.Parse([]byte(in))
@@ -250,8 +250,8 @@ func TestReadableNumbersDiffer(t *testing.T) {
 	require.Equal(t, "[=1e+06]", theirs.String())
 }
 
-// TestBytesOfV7: structured-merge-diff v7, of Kubernetes 1.38, writes some sets in other bytes (doc/compatibility.md).
-// Its bytes are the same set to Tenure and to v6, and both write that as v6 does.
+// TestBytesOfV7: structured-merge-diff v7, of Kubernetes 1.38, encodes some sets differently (doc/compatibility.md).
+// Tenure and v6 decode v7's bytes to the same set, and both encode that set with v6's bytes.
 func TestBytesOfV7(t *testing.T) {
 	for _, row := range []struct{ name, v6, v7 string }{
 		{"letters of HTML in a value", `{"v:\"\\u003ca\\u0026b\\u003e\"":{}}`, `{"v:\"<a&b>\"":{}}`},

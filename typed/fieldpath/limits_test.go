@@ -48,8 +48,8 @@ func TestShort(t *testing.T) {
 		short)
 }
 
-// TestUnionOf and TestUnbalanced compare with the operations on two sets and on
-// sets of like size.
+// TestUnionOf and TestUnbalanced compare UnionOf with unions of two sets, and operations on sets of very different
+// sizes with operations on sets of similar size.
 func TestUnionOf(t *testing.T) {
 	require.Nil(t, fieldpath.UnionOf())
 	var sets []*fieldpath.Set
@@ -96,7 +96,7 @@ func TestUnbalanced(t *testing.T) {
 	}
 }
 
-// TestParseManyDuplicates unites 30,000 members of one name. It bounds the memory: uniting them one after the other
+// TestParseManyDuplicates unites 30,000 members with one name, and bounds the memory: to unite them one after the other
 // would copy 20 GB.
 func TestParseManyDuplicates(t *testing.T) {
 	const n = 30_000

@@ -37,7 +37,7 @@ func parseName(name string) (Element, *SyntaxError) {
 		return FieldElement(text), nil
 	case 'k', 'v':
 		e, err := parseItem(name)
-		if err == nil { // the canonical text may be longer, and could not be decoded again
+		if err == nil { // the canonical text may be longer, so that it could not be decoded again
 			err = checkName(name, len(e.text))
 		}
 		return e, err
@@ -110,7 +110,7 @@ func valueOf(text string) (v any) {
 		return plainValue(text)
 	}
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
-		return nil // a text of more levels than JSON may have
+		return nil // a text nested deeper than JSON allows
 	}
 	return canonicalValue(v)
 }

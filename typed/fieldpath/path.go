@@ -6,15 +6,15 @@ import (
 )
 
 // Path names a place in an object: each element selects a child of the value that the elements before it select. The
-// empty path is the object itself, which no set holds.
+// empty path names the object itself and is in no set.
 type Path []Element
 
-// String returns p as a text that [ParsePath] reads, such as .spec.containers[name="a"].image or .data["tls.crt"]. No
-// other path has this text, and all of it can be printed.
+// String returns p as a text that [ParsePath] reads, such as .spec.containers[name="a"].image or .data["tls.crt"]. The
+// text is unique to p, and contains only printable characters.
 func (p Path) String() string { return p.text(pathText) }
 
-// CauseText returns p as kube-apiserver writes it into the causes of conflicts, such as .data.tls.crt (spec rule 15.2).
-// Several paths may have one such text; [Set.Find] tells which.
+// CauseText returns p as kube-apiserver writes it in the causes of conflicts, such as .data.tls.crt (spec rule 15.2).
+// Several paths may have the same text; [Set.Find] returns all paths of a set that have it.
 func (p Path) CauseText() string { return p.text(causeText) }
 
 func (p Path) text(s style) string {
@@ -26,10 +26,10 @@ func (p Path) text(s style) string {
 	return string(b)
 }
 
-// MarshalText returns p as [Path.String] does.
+// MarshalText returns the text of [Path.String].
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads p as [ParsePath] does.
+// UnmarshalText reads p with [ParsePath].
 func (p *Path) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePath(string(text))
 	return err
@@ -38,8 +38,8 @@ func (p *Path) UnmarshalText(text []byte) (err error) {
 // shortPath is the longest path in an error, in bytes.
 const shortPath = 512
 
-// Short returns p as [Path.String] does, with an ellipsis instead of its middle if it is long: hostile paths must not
-// make errors expensive.
+// Short returns [Path.String] with the middle of a long text replaced by an ellipsis, so that hostile paths can't make
+// errors expensive.
 func (p Path) Short() string {
 	size := 0
 	for i := 0; i < len(p) && size <= shortPath; i++ {
@@ -63,7 +63,7 @@ func (p Path) Short() string {
 // Equal reports whether p and o name the same place.
 func (p Path) Equal(o Path) bool { return slices.Equal(p, o) }
 
-// Compare orders paths by their elements, from the first on; a path sorts before the paths below it.
+// Compare orders paths by their elements, starting with the first; a path sorts before the paths below it.
 func (p Path) Compare(o Path) int { return slices.CompareFunc(p, o, Element.Compare) }
 
 // NewPath returns a path of fields, such as NewPath("spec", "replicas").

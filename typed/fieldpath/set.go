@@ -19,7 +19,7 @@ import (
 //	nodes[i].elem < nodes[i+1].elem                sorted, distinct
 //	nodes[i].member || nodes[i].sub != nil         no empty node
 //
-// So a set has one representation only: sets are equal if and only if their tries are. For example, the paths
+// So each set has exactly one representation: sets are equal if and only if their tries are. For example, the paths
 // .spec, .spec.image and .status.phase are
 //
 //	nodes   .spec    member  sub → nodes  .image  member
@@ -30,8 +30,8 @@ type Set struct {
 	nodes []node
 }
 
-// node is one element of a level: whether the path that ends with it is in the set, and the paths below it. It has the
-// fields of its [Element], so that it is small.
+// node is one element of a level: whether the path that ends with the element is in the set, and the paths below it. It
+// has the fields of its [Element] inline, which keeps it small.
 type node struct {
 	text   string
 	sub    *Set
@@ -43,8 +43,8 @@ func newNode(e Element, member bool, sub *Set) node { return node{e.text, sub, e
 
 func (n *node) elem() Element { return Element{n.kind, n.text} }
 
-// NewSet returns the set of the given paths. It leaves out the empty path, which names the whole object and which
-// nobody owns, and paths longer than a valid value has (spec rule 12.1).
+// NewSet returns the set of the given paths. It omits the empty path, which names the whole object and which nobody
+// owns, and paths that are longer than a valid value is deep (spec rule 12.1).
 func NewSet(paths ...Path) *Set {
 	sets := make([]*Set, 0, len(paths))
 	for _, p := range paths {
@@ -55,7 +55,7 @@ func NewSet(paths ...Path) *Set {
 	return UnionOf(sets...)
 }
 
-// set returns the set of p; nil for the empty path, and if a zero Element is in it.
+// set returns the set that contains only p; nil if p is empty or contains a zero Element.
 func (p Path) set() (out *Set) {
 	for i, e := range slices.Backward(p) {
 		if e.kind == 0 {
@@ -67,28 +67,28 @@ func (p Path) set() (out *Set) {
 }
 
 // builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
-// the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
+// the length of paths. Operations on a set recurse as deep as its paths are long, so the caller must bound them.
 //
-// Levels nest, so that one builder serves a decoder: pop removes what was added since a call of level, as a set, before
-// the walk continues above.
+// Levels nest, so that a decoder needs only one builder: level returns where a new level begins, and pop removes the
+// nodes of that level and returns them as a set, before the walk continues in the level above.
 //
-// The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
-// others that were popped since the last reset.
+// Most sets are small, so the sets of one walk share a few large pieces of memory. A set therefore keeps the memory of
+// other sets alive that were popped since the last reset.
 type builder struct {
 	nodes []node
-	// room and sets are the current pieces, and size is how many nodes the next room has.
+	// room and sets are the current pieces; size is the number of nodes in the next room.
 	room []node
 	sets []Set
 	size int
 }
 
-// add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding
-// an element twice unites both. The zero Element is ignored.
+// add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. If an
+// element is added twice, both are united. The zero Element is ignored.
 func (b *builder) add(e Element, member bool, sub *Set) {
 	b.nodes = appendNode(b.nodes, e, member, sub)
 }
 
-// appendNode appends the node of e to nodes, unless nothing is at or below it.
+// appendNode appends the node of e to nodes, unless neither e itself nor a path below it is in the set.
 func appendNode(nodes []node, e Element, member bool, sub *Set) []node {
 	if sub.IsEmpty() {
 		sub = nil
@@ -99,13 +99,13 @@ func appendNode(nodes []node, e Element, member bool, sub *Set) []node {
 	return nodes
 }
 
-// level returns where the level begins that is added to next.
+// level begins a new level, and returns its first position.
 func (b *builder) level() int { return len(b.nodes) }
 
 // builders are reused.
 var builders = sync.Pool{New: func() any { return &builder{} }}
 
-// reset removes all that was added, but keeps some memory for what is added next.
+// reset removes all nodes, and keeps some memory for the next use.
 func (b *builder) reset() {
 	const most = 1024
 	clear(b.nodes)
@@ -116,7 +116,8 @@ func (b *builder) reset() {
 	b.room, b.sets, b.size = nil, nil, 0
 }
 
-// pop returns the set of what was added since level returned level, nil for nothing, and removes it from b.
+// pop removes the nodes that were added since the call of level that returned level, and returns them as a set; nil if
+// there are none.
 func (b *builder) pop(level int) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]
@@ -141,14 +142,14 @@ func init() {
 	}
 }
 
-// inOrder sorts nodes, and unites nodes of the same element. It reuses their memory.
+// inOrder sorts nodes and unites nodes of the same element, in place.
 func inOrder(nodes []node) []node {
 	if sorted(nodes) {
 		return nodes
 	}
 	plain.Sort(nodes, compareNodes, fieldKind, func(n node) (kind, string) { return n.kind, n.text })
 	out := nodes[:0]
-	var subs []*Set // of the nodes of one element; most are one
+	var subs []*Set // the paths below the nodes of one element; usually there is only one node
 	for rest := nodes; len(rest) > 0; {
 		n := rest[0]
 		subs = subs[:0]
@@ -163,11 +164,11 @@ func inOrder(nodes []node) []node {
 	return out
 }
 
-// maxPiece is the number of nodes of the largest piece of memory that several sets have parts of.
+// maxPiece is the maximum number of nodes in a piece of memory that several sets share.
 const maxPiece = 64
 
-// keep returns a set with a copy of nodes. Its memory is a part of the current piece. Pieces grow with what was popped,
-// so that a builder of one small set wastes no memory.
+// keep returns a set with a copy of nodes, in the memory of the current piece. Pieces grow with the number of popped
+// nodes, so a builder of one small set wastes no memory.
 func (b *builder) keep(nodes []node) *Set {
 	if len(nodes) > cap(b.room)-len(b.room) {
 		b.room = make([]node, 0, max(min(b.size, maxPiece), len(nodes)))
@@ -199,7 +200,7 @@ func (s *Set) find(e Element) *node {
 	if s == nil {
 		return nil
 	}
-	lo, hi := 0, len(s.nodes) // sort.Find would call a function at each step
+	lo, hi := 0, len(s.nodes) // not sort.Find, which would call a function at each step
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		switch c := s.nodes[mid].elem().Compare(e); {
@@ -214,7 +215,7 @@ func (s *Set) find(e Element) *node {
 	return nil
 }
 
-// IsEmpty reports whether s holds no path.
+// IsEmpty reports whether s contains no path.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.nodes) == 0 }
 
 // Len returns the number of paths in s.
@@ -241,8 +242,8 @@ func (s *Set) Has(p Path) bool {
 	return isMember
 }
 
-// At reports whether the path of the single element e is in s, and returns the paths below it without their first
-// element e.
+// At reports whether the path of the single element e is in s. below has the paths below e, without their first element
+// e.
 func (s *Set) At(e Element) (member bool, below *Set) {
 	if n := s.find(e); n != nil {
 		return n.member, n.sub
@@ -250,7 +251,7 @@ func (s *Set) At(e Element) (member bool, below *Set) {
 	return false, nil
 }
 
-// Level yields the elements of the first level of s in order, each with its entry; see [Set.At].
+// Level yields the elements of the first level of s in order, each with its [Entry]; see [Set.At].
 func (s *Set) Level() iter.Seq2[Element, Entry] {
 	return func(yield func(Element, Entry) bool) {
 		if s == nil {
@@ -265,15 +266,15 @@ func (s *Set) Level() iter.Seq2[Element, Entry] {
 	}
 }
 
-// Entry is what a set holds of one element; see [Set.At].
+// Entry is the part of a set at one element; see [Set.At].
 type Entry struct {
 	// Member reports whether the path that ends with the element is in the set.
 	Member bool
-	// Below holds the paths below the element, without it.
+	// Below has the paths below the element, without the element.
 	Below *Set
 }
 
-// Equal reports whether s and o hold the same paths.
+// Equal reports whether s and o contain the same paths.
 func (s *Set) Equal(o *Set) bool {
 	if s == o {
 		return true
@@ -286,9 +287,9 @@ func (s *Set) Equal(o *Set) bool {
 	})
 }
 
-// All yields the paths of s. At each level, the paths that end there come first, in order, and then the paths below
-// each element. This is the order in which kube-apiserver lists conflicts. The path is valid until the next one;
-// clone it to keep it.
+// All yields the paths of s. At each level, it first yields the paths that end there, in order, and then the paths
+// below each element. kube-apiserver lists conflicts in this order. A path is valid only until the next one; clone it
+// to keep it.
 func (s *Set) All() iter.Seq[Path] {
 	return func(yield func(Path) bool) {
 		s.walk(make(Path, 0, 16), yield)
@@ -312,7 +313,7 @@ func (s *Set) walk(prefix Path, yield func(Path) bool) bool {
 	return true
 }
 
-// String returns the paths of s, one a line, in the order of [Set.All].
+// String returns the paths of s, one per line, in the order of [Set.All].
 func (s *Set) String() string {
 	var b strings.Builder
 	for p := range s.All() {

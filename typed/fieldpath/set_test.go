@@ -16,7 +16,7 @@ func join(p fieldpath.Path, more ...fieldpath.Element) fieldpath.Path {
 	return append(slices.Clone(p), more...)
 }
 
-// encodeCases are written byte for byte as upstream writes them.
+// encodeCases must be encoded to the same bytes as upstream's.
 var encodeCases = []struct {
 	name, why string
 	paths     []fieldpath.Path
@@ -92,7 +92,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestTreeIsTheCallers changes a tree that Tree returned: the set does not change.
+// TestTreeIsTheCallers changes the result of Tree: the set does not change.
 func TestTreeIsTheCallers(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.NewPath("a"), fieldpath.NewPath("a", "b"))
 	tree := set.Tree()
@@ -179,7 +179,7 @@ func TestSharing(t *testing.T) {
 	require.Same(t, before, after)
 }
 
-// TestNewSetLeavesItsPathsAlone sorts a copy.
+// TestNewSetLeavesItsPathsAlone shows that NewSet does not sort the caller's paths.
 func TestNewSetLeavesItsPathsAlone(t *testing.T) {
 	paths := []fieldpath.Path{fieldpath.NewPath("b"), fieldpath.NewPath("a", "x"), fieldpath.NewPath("a")}
 	set := fieldpath.NewSet(paths...)
@@ -188,7 +188,7 @@ func TestNewSetLeavesItsPathsAlone(t *testing.T) {
 	require.Equal(t, ".a\n.b\n.a.x", set.String())
 }
 
-// TestStopping breaks out of both iterators at every step.
+// TestStopping stops both iterators at each step.
 func TestStopping(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.NewPath("a"), fieldpath.NewPath("a", "b"), fieldpath.NewPath("a", "b", "c"),
 		fieldpath.NewPath("d", "e"))

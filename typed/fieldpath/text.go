@@ -20,13 +20,13 @@ import (
 //	key     = ( bare / string ) "=" value
 //	value   = string / number / "true" / "false" / "null" / "[" values "]" / "{" string ":" value … "}"
 //	string  = as in Go, in double quotes, where \* is a * too
-//	bare    = a name without . [ ] " \ * = , spaces and what can't be printed; not empty
+//	bare    = a name without . [ ] " \ * = , spaces and unprintable characters; not empty
 //
-// The first character behind a bracket tells the kinds of elements apart, and behind a string the second one does:
-// ["a"] is a field and ["a"=1] a key. Strings have their * escaped, so that a path is a pattern of package policy that
-// matches only itself.
+// The first character after a bracket determines the kind of an element; after a string, the next character does: ["a"]
+// is a field and ["a"=1] a key. A * in a string is escaped, so a path is also a pattern of package policy that matches
+// only the path itself.
 
-// isBare reports whether a name needs no quotes.
+// isBare reports whether a name can be written without quotes.
 func isBare(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return !strconv.IsPrint(r) || r == utf8.RuneError || strings.ContainsRune(`.[]"\*=, `, r)
@@ -40,8 +40,8 @@ func appendQuoted(b []byte, text string, s style) []byte {
 	return append(b, strings.ReplaceAll(strconv.Quote(text), "*", `\*`)...)
 }
 
-// ParsePath is the inverse of [Path.String]. It also reads names that need quotes but have none, up to a dot or a
-// bracket, and a value without quotes as a string if it is no JSON: [name=web].
+// ParsePath is the inverse of [Path.String]. It also accepts a name without the quotes that it needs, which ends at a
+// dot or bracket, and a value without quotes, which is a string unless it is JSON: [name=web].
 func ParsePath(text string) (p Path, err error) {
 	r := textReader{text}
 	for r.rest != "" {
@@ -77,7 +77,7 @@ func (r *textReader) cut(prefix string) (ok bool) {
 	return ok
 }
 
-// until cuts what is before the first of some characters.
+// until removes and returns the text before the first of the characters in ends.
 func (r *textReader) until(ends string) (before string) {
 	n := strings.IndexAny(r.rest, ends)
 	if n < 0 {
@@ -94,7 +94,7 @@ func (r *textReader) name() (Element, error) {
 	return Element{}, errors.New(`expected a name; one that is empty, or has dots or brackets, is written as ["name"]`)
 }
 
-// item reads what is behind a bracket.
+// item reads an element after its opening bracket.
 func (r *textReader) item() (e Element, err error) {
 	var key []KeyField
 	switch {
@@ -144,7 +144,7 @@ func (r *textReader) end(err error) error {
 	return err
 }
 
-// value reads a value that is nested so deep.
+// value reads a value at the given depth.
 func (r *textReader) value(depth int) (v any, err error) {
 	switch {
 	case depth > limits.MaxDepth:
@@ -187,7 +187,7 @@ func (r *textReader) value(depth int) (v any, err error) {
 	return v, nil
 }
 
-// quoted reads a string behind its first quote.
+// quoted reads a string after its opening quote.
 func (r *textReader) quoted() (string, error) {
 	var b []byte
 	for !r.cut(`"`) {
@@ -208,9 +208,9 @@ func (r *textReader) quoted() (string, error) {
 	return string(b), nil
 }
 
-// Find returns the paths that a text names among the paths of s and the paths above them. The first dot is optional. A
-// text as [Path.String] returns it names this path. If it does not exist, the text names each path that has it as
-// [Path.CauseText], or else has it so without quotes (spec rule 15.3).
+// Find returns the paths that a text names, among the paths of s and the paths above them. The first dot is optional. A
+// text in the form of [Path.String] names that path. If that path does not exist, the text names each path with this
+// [Path.CauseText], or, if there is none, each path with this text when quotes are left out (spec rule 15.3).
 func (s *Set) Find(text string) []Path {
 	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
 		text = "." + text
@@ -239,7 +239,8 @@ func (s *Set) leadsTo(p Path) bool {
 	return member || s != nil
 }
 
-// spelled returns the paths in s, below prefix, whose elements are written as text.
+// spelled returns the paths in s, below prefix, whose elements have the texts that text consists of, according to
+// spell.
 func (s *Set) spelled(text string, prefix Path, spell func(Element) string) (found []Path) {
 	for e, entry := range s.Level() {
 		rest, ok := strings.CutPrefix(text, spell(e))

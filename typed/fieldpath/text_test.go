@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// oddNames are names that a text of a path could confuse with something else.
+// oddNames are names that are easily confused with something else in the text of a path.
 var oddNames = []string{
 	"", "a", "b", ".", "..", ".a", "a.", "a.b", "b.a", ".dockerconfigjson", "example.com/a.b", "[", "]", "[]", "[a]", "a[b", `["a"]`,
 	`"`, `a"b`, `"a"`, `\`, `\\`, `\*`, `*\`, `\"`, `\x41`, "*", "a*", "**", "=", "a=b", "=a", ",", "a,b", "0", "-1", "1.5", "true", "null",
@@ -57,7 +57,7 @@ func TestPathsReadBack(t *testing.T) {
 		require.True(t, !twice || other.Equal(path), "%q is a text of two paths", path)
 		texts[path.String()] = path
 	}
-	for _, name := range append(oddNames, "\xff", "a\xff.") { // no JSON has the last two, but a path may
+	for _, name := range append(oddNames, "\xff", "a\xff.") { // JSON can't contain the last two names, but a path may
 		requirePathReadsBack(t, fieldpath.NewPath("data", name))
 	}
 	require.Greater(t, len(texts), 15_000)
@@ -116,7 +116,7 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-// TestFind: what a text names (spec rule 15.3).
+// TestFind shows which paths a text names (spec rule 15.3).
 func TestFind(t *testing.T) {
 	labels := fieldpath.NewPath("metadata", "labels")
 	web := append(fieldpath.NewPath("spec", "containers"), key("name", "web"), fieldpath.FieldElement("image"))
@@ -158,14 +158,14 @@ func TestFind(t *testing.T) {
 	require.Empty(t, (*fieldpath.Set)(nil).Find(".a"))
 }
 
-// FuzzParsePath: what can be read has a text that is read as the same path, and the path is found by the text that
-// upstream writes for it (spec rule 15.2).
+// FuzzParsePath: every path that ParsePath returns has a text that reads as the same path, and Find returns the path
+// for the text that upstream writes for it (spec rule 15.2).
 func FuzzParsePath(f *testing.F) {
 	for _, c := range elementCases {
 		f.Add(c.readable)
 		f.Add(upstreamElement(c.in).String())
 	}
-	f.Add("[\xff=0]") // a key has U+FFFD instead
+	f.Add("[\xff=0]") // the key of the path has U+FFFD instead
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
 		path := fieldpath.Path{randomElement(r), randomElement(r)}
@@ -182,7 +182,7 @@ func FuzzParsePath(f *testing.F) {
 		require.Equal(t, []fieldpath.Path{path}, set.Find(path.String()))
 		require.Equal(t, []fieldpath.Path{path}, set.Find(text))
 		require.Equal(t, []fieldpath.Path{path}, set.Find(path.CauseText()))
-		if !slices.ContainsFunc(path, func(e fieldpath.Element) bool { return e.IsValue() || e.IsKey() }) { // they have numbers
+		if !slices.ContainsFunc(path, func(e fieldpath.Element) bool { return e.IsValue() || e.IsKey() }) { // numbers differ
 			require.Equal(t, upstreamPath(path).String(), path.CauseText())
 		}
 	})

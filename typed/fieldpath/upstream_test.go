@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The oracle: upstream's own paths and sets, made from ours by hand.
+// The oracle: upstream's paths and sets, converted from ours by hand.
 
 func upstreamElement(e fieldpath.Element) upstream.PathElement {
 	switch {
@@ -65,9 +65,8 @@ func upstreamJSON(s *upstream.Set) string {
 	return string(out)
 }
 
-// differsByValue reports whether s has values that Tenure reads otherwise than
-// upstream on purpose: numbers from 2^53 on, which upstream rounds; -0, which
-// Tenure makes 0; and bytes that are not UTF-8, which Tenure replaces.
+// differsByValue reports whether s contains values that Tenure deliberately reads differently from upstream: numbers
+// from 2^53 on, which upstream rounds; -0, which Tenure makes 0; and bytes that are not UTF-8, which Tenure replaces.
 func differsByValue(s *upstream.Set) bool {
 	found := false
 	s.Iterate(func(p upstream.Path) {

@@ -13,10 +13,10 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// canonicalValue returns the value that the JSON of v decodes to: whole numbers as int64 if they fit and other
-// numbers as float64, strings with U+FFFD for each byte that is not UTF-8, and null for what JSON cannot hold. It
-// leaves out parts of a value that is nested deeper than MaxDepth or is too large for an element. It shares no
-// container with v.
+// canonicalValue returns the value that the JSON of v decodes to: whole numbers as int64 if they fit, other numbers as
+// float64, strings with U+FFFD for each byte that is not UTF-8, and null for everything that JSON can't represent. If a
+// value is nested deeper than MaxDepth or is too large for an element, canonicalValue omits parts of it. The result
+// shares no container with v.
 //
 //	canonicalValue(a) equals canonicalValue(b)  ⇔  appendValue of them is the same
 func canonicalValue(v any) any {
@@ -24,8 +24,8 @@ func canonicalValue(v any) any {
 	return canonical(v, 0, &left)
 }
 
-// canonical is canonicalValue for a value at a depth. left is the number of values that may still be visited: a
-// container that contains itself twice has more values than can be counted.
+// canonical is canonicalValue for a value at the given depth. left is the number of values that may still be visited: a
+// container that contains itself twice has too many values to count.
 func canonical(v any, depth int, left *int) any {
 	if *left--; *left < 0 || depth > limits.MaxDepth {
 		return nil
@@ -35,13 +35,13 @@ func canonical(v any, depth int, left *int) any {
 		return t
 	case string:
 		if utf8.ValidString(t) {
-			return v // not t, which would have to be boxed again
+			return v // return v, because t would have to be boxed again
 		}
 		return canonicalString(t)
 	case float64:
 		return canonicalFloat(t)
 	case float32:
-		// Through its text: float64(t) would have more digits.
+		// Convert through the text, because float64(t) would have more digits.
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(t), 'g', -1, 32), 64)
 		return canonicalFloat(f)
 	case int, int8, int16, int32, uint, uint8, uint16, uint32, uint64:
@@ -81,14 +81,15 @@ func canonicalFloat(f float64) any {
 	case math.Abs(f) <= 1<<53: // float64 represents these exactly
 		return int64(f)
 	}
-	// The shortest digits of a larger float end in zeros, and are not its exact value. They are what JSON has.
+	// The shortest decimal representation of a larger float ends in zeros and is not its exact value. JSON has the
+	// shortest one.
 	if i, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return i
 	}
 	return f
 }
 
-// appendReadable appends v as it reads in a path: strings are quoted as in Go.
+// appendReadable appends v in the form that it has in the text of a path: strings are quoted as in Go.
 func appendReadable(b []byte, v any, s style) []byte {
 	switch t := v.(type) {
 	case nil:
@@ -123,8 +124,8 @@ func appendReadable(b []byte, v any, s style) []byte {
 	return fmt.Append(b, v)
 }
 
-// appendValue appends the canonical JSON of a canonical value: keys are sorted, and <, > and & are escaped as \u003c
-// and so on.
+// appendValue appends the canonical JSON of a canonical value: keys are sorted, and <, > and & are escaped, such as
+// \u003c for <.
 func appendValue(b []byte, v any) []byte {
 	switch t := v.(type) {
 	case string:
@@ -164,7 +165,7 @@ func appendValue(b []byte, v any) []byte {
 	return append(b, "null"...)
 }
 
-// appendString appends s, which is UTF-8, as a JSON string: a value, or the name of a key field.
+// appendString appends s as a JSON string. s must be UTF-8. isName says that s is the name of a key field, not a value.
 func appendString(b []byte, s string, isName bool) []byte {
 	b = plain.AppendEscaped(append(b, '"'), s, isName)
 	return append(b, '"')

@@ -16,7 +16,7 @@ type valueCase struct {
 	why  string
 	in   any
 	want string
-	// ours marks what upstream writes, or compares, otherwise; see differsByValue.
+	// ours marks values that upstream writes or compares differently; see differsByValue.
 	ours bool
 }
 
@@ -151,7 +151,7 @@ func TestCompareIsATotalOrder(t *testing.T) {
 	}
 }
 
-// TestValueIsCopied changes the argument of Value: the element does not change.
+// TestValueIsCopied changes the argument of ValueElement after the call: the element does not change.
 func TestValueIsCopied(t *testing.T) {
 	given := map[string]any{"a": []any{"b"}}
 	e := fieldpath.ValueElement(given)

@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// writeSet writes a set as a walk of a value would, in any order.
+// writeSet writes a set in random order, like a walk of a value.
 func writeSet(t *testing.T, w *fieldsets.Writer, s *fieldpath.Set, random *rand.Rand) {
 	type child struct {
 		e     fieldpath.Element
@@ -32,7 +32,7 @@ func writeSet(t *testing.T, w *fieldsets.Writer, s *fieldpath.Set, random *rand.
 		w.Enter(c.e, string(fieldsets.AppendHead(nil, c.e)), c.entry.Member)
 		start := w.Len()
 		writeSet(t, w, c.entry.Below, random)
-		if random.IntN(4) == 0 { // as what is below a value that is owned as a whole
+		if random.IntN(4) == 0 { // like the content of a value that is owned as a whole
 			w.Truncate(start)
 			writeSet(t, w, c.entry.Below, random)
 		}
@@ -41,7 +41,8 @@ func writeSet(t *testing.T, w *fieldsets.Writer, s *fieldpath.Set, random *rand.
 	require.Empty(t, w.Sort(level))
 }
 
-// requireWritten writes a without what it omits of b, and compares with the operations of sets.
+// requireWritten writes a without the parts that the writer omits because of b, and compares the result with set
+// operations.
 func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, row := range []struct {
@@ -70,7 +71,7 @@ func requireWritten(t *testing.T, a, b *fieldpath.Set, seed uint64) {
 	}
 }
 
-// keeping is a filter that a Writer does not know.
+// keeping is a filter that a Writer does not know, so that it must call Filter.
 type keeping struct{ set *fieldpath.Set }
 
 func (k keeping) Filter(set *fieldpath.Set) *fieldpath.Set { return set.Intersection(k.set) }

@@ -14,24 +14,25 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
-// go.mod requires, and the API server's /version. It is chosen here; doc/compatibility.md says how to change it.
+// KubernetesVersion is the Kubernetes version of the embedded documents, of the Go types that go.mod requires, and of
+// the API server's /version. It is set only here; doc/compatibility.md explains how to change it.
 const KubernetesVersion = "v1.37.2"
 
-// embedded has an OpenAPI v3 document for each group version, with the name that discovery has for it, and an index of
-// the kinds in each, so that a document is inflated only when one of its kinds is needed. builtin.sh writes it.
+// embedded has an OpenAPI v3 document for each group version, under the name that discovery uses, and an index of the
+// kinds in each document, so that a document is inflated only when one of its kinds is needed. builtin.sh creates the
+// file.
 //
 //go:embed builtin.zip
 var embedded []byte
 
-// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. Their documents are embedded. The
-// one of a group version is compiled when a kind of it is first needed, which takes milliseconds; later calls of
-// TypeFor take nanoseconds. All calls of Builtin return the same registry.
+// Builtin returns the types of the built-in kinds of one Kubernetes minor version, from embedded documents. The first
+// use of a kind compiles the document of its group version, which takes milliseconds; later calls of TypeFor take
+// nanoseconds. All calls of Builtin return the same registry.
 func Builtin() *Registry { return builtin() }
 
 var builtin = sync.OnceValue(newBuiltin)
 
-// newBuiltin returns a registry that has not compiled any document yet.
+// newBuiltin returns a registry that has not yet compiled a document.
 func newBuiltin() *Registry {
 	data, err := readBuiltin("index")
 	must(err)
@@ -69,20 +70,20 @@ var builtinFiles = sync.OnceValue(func() fs.FS {
 func readBuiltin(name string) ([]byte, error) { return fs.ReadFile(builtinFiles(), name+".json") }
 
 // BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
-// It has all schemas of kube-apiserver's document without their descriptions, and no paths. The caller owns it.
+// The document has all schemas of kube-apiserver's document, but no descriptions and no paths. The caller owns it.
 func BuiltinDocument(gv schema.GroupVersion) (document []byte, ok bool) {
 	name := "apis/" + gv.String()
 	if gv.Group == "" {
 		name = "api/" + gv.Version
 	}
-	// A name that no file can have, such as one with too many slashes, is not found.
+	// A name that can't be a file name, such as one with too many slashes, is not found.
 	data, err := readBuiltin(name)
 	return data, err == nil
 }
 
 const objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-// lease is a kind of one of the smallest documents. The model of metadata is the same in all of them.
+// lease is a kind in one of the smallest documents. All documents have the same model of metadata.
 var lease = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
 // ObjectMeta returns the type of metadata in built-in kinds.
@@ -97,8 +98,8 @@ func objectMeta(preserve bool) *typed.Type {
 	return types.TypeFor(lease).Map.Field("metadata").Type
 }
 
-// openTypes are types with unknown fields, which no built-in kind has. They are for definitions of times when servers
-// kept unknown fields.
+// openTypes are types that accept unknown fields, which no built-in kind does. They are for CustomResourceDefinitions
+// that preserve unknown fields, as early API servers did.
 var openTypes = sync.OnceValue(func() *Registry {
 	document, _ := BuiltinDocument(lease.GroupVersion())
 	models, err := decodeV3(document)
@@ -108,7 +109,7 @@ var openTypes = sync.OnceValue(func() *Registry {
 	return types
 })
 
-// must panics if the embedded data is broken. A test compiles all of it.
+// must panics if the embedded data is invalid. A test compiles all embedded data.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("openapi: embedded documents: %v", err))

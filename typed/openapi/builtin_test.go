@@ -97,8 +97,8 @@ func TestBuiltinIsSafeForConcurrentUse(t *testing.T) {
 	for w := range workers {
 		wait.Go(func() {
 			for i := range kinds {
-				// Every worker starts elsewhere, so that some meet in a document
-				// and some do not.
+				// The workers start at different kinds, so that some compile a document at the same time and some do
+				// not.
 				got[w] = append(got[w], r.TypeFor(kinds[(i+w*len(kinds)/workers)%len(kinds)]))
 			}
 		})

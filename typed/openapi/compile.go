@@ -16,24 +16,24 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// maxNesting bounds the nesting of schemas, defaults and CustomResourceDefinitions. Real ones stay below 50; hostile
-// ones must not exhaust the stack.
+// maxNesting bounds the nesting of schemas, defaults and CustomResourceDefinitions. Real documents are nested less than
+// 50 deep; hostile documents must not exhaust the stack.
 const maxNesting = 1000
 
 const (
-	// Two models whose schemas do not describe their values: a quantity is a string or a number, a RawExtension any
-	// object of unknown type.
+	// The schemas of these two models do not describe their values: a quantity is a string or a number, and a
+	// RawExtension is any object of unknown type.
 	quantityModel     = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 	rawExtensionModel = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
-	// The names of typed.Deduced and typed.UntypedAtomic in references of converted schemas.
+	// References in converted schemas use these names for typed.Deduced and typed.UntypedAtomic.
 	deducedModel = "__untyped_deduced_"
 	atomicModel  = "__untyped_atomic_"
 )
 
-// Compile compiles models. The keys are the names that references use. A model describes the kinds in its extension
-// x-kubernetes-group-version-kind; of several models of a kind, the last by name counts. preserveUnknownFields makes
-// all structs accept undeclared fields. The error joins a [SchemaError] for each fault.
+// Compile compiles models. The keys of models are the names that references use. A model describes the kinds in its
+// extension x-kubernetes-group-version-kind; if several models describe a kind, the last one by name is used.
+// preserveUnknownFields makes all structs accept undeclared fields. The error joins a [SchemaError] for each fault.
 func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Registry, error) {
 	return compileKinds(models, nil, compiler{preserve: preserveUnknownFields})
 }
@@ -54,34 +54,34 @@ func compileKinds(models map[string]*spec.Schema, known map[string]*typed.Type, 
 
 // compiler compiles models to types.
 //
-// References are pointers: every model gets an empty Type before any is compiled, so models can refer to each other,
-// and to themselves, in any order. A use of a model that overrides its map type needs a copy of the compiled model;
-// the copies are made at the end. It costs O(models), plus one copy for each such use.
+// References are pointers: every model gets an empty Type before any model is compiled, so models can refer to each
+// other and to themselves, in any order. A reference that overrides the map type of a model needs a copy of the
+// compiled model; these copies are made at the end. Compilation costs O(models), plus one copy for each such reference.
 type compiler struct {
 	preserve bool // all structs accept undeclared fields
 	isWhole  bool // a reference to a missing model, an unknown extension and a default of another type are faults
 
 	order []string // names of models, sorted: the order of errors
 	named map[string]*typed.Type
-	// overrides are the copies, empty until the end.
+	// overrides has the copies; each is empty until the end.
 	overrides map[override]*typed.Type
 	errs      []error // each a *SchemaError
 
-	// The path of the walk.
+	// model and steps are the current path of the walk.
 	model string
 	steps []string
-	// stopped is set when the nesting exceeded the limit, and ends the walk: a schema that contains itself would be
-	// visited once for every path of maxNesting steps.
+	// stopped is set when the nesting exceeds the limit. It ends the walk, which would otherwise visit a schema that
+	// contains itself once for every path of maxNesting steps.
 	stopped bool
 }
 
-// override is a use of a model as atomic or granular, whatever the model is.
+// override is a reference that makes a model atomic or granular, whatever the model itself is.
 type override struct {
 	name   string
 	atomic bool
 }
 
-// compileModels returns the compiler of models after its work. They may refer to known types.
+// compileModels compiles models, which may refer to known types, and returns their compiler.
 func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type, c compiler) *compiler {
 	c.order = slices.Sorted(maps.Keys(models))
 	c.named = make(map[string]*typed.Type, len(models)+len(known))
@@ -111,10 +111,10 @@ func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type,
 	return &c
 }
 
-// overridden returns t as a use of it that is atomic or granular. That concerns the map, and the list only if there
-// is no map. For a type with neither, the use has no shape.
+// overridden returns a copy of t that is atomic or granular. The override applies to the map, or to the list if t has
+// no map. If t has neither, the copy has no shape.
 //
-// A list that is used as granular does not change. In upstream every merge of its items fails, so there is no
+// A list that is made granular does not change. Upstream fails every merge of the items of such a list, so there is no
 // behaviour to match.
 func overridden(t *typed.Type, atomic bool) typed.Type {
 	out := *t
@@ -129,7 +129,7 @@ func overridden(t *typed.Type, atomic bool) typed.Type {
 	return out
 }
 
-// refer returns the type that a reference to name means: one without any shape if there is no such model.
+// refer returns the type with the given name. If there is no such model, it returns a type without shapes.
 func (c *compiler) refer(name string) *typed.Type {
 	switch name {
 	case deducedModel:
@@ -160,7 +160,7 @@ func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bo
 	return scalars[shapes.Scalar], untyped
 }
 
-// useOf returns the type of a reference to a model with extensions beside it.
+// useOf returns the type of a reference that has extensions beside it.
 func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
 	isAtomic, ok := c.mapType(extensions)
 	if !ok {
@@ -173,8 +173,8 @@ func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
 	return c.overrides[o]
 }
 
-// modelOf returns the name of the model that m refers to; empty if m is inline. OpenAPI v3 writes a reference with
-// siblings as an allOf of one. Names have no slashes.
+// modelOf returns the name of the model that m refers to, or "" if m is an inline schema. OpenAPI v3 writes a reference
+// with siblings as an allOf with one element. Names have no slashes.
 func modelOf(m *spec.Schema) string {
 	ref := m.Ref.String()
 	if ref == "" && len(m.AllOf) == 1 {
@@ -183,7 +183,7 @@ func modelOf(m *spec.Schema) string {
 	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
-// shapes compiles an inline schema. Inline schemas below m inherit preserve; references do not.
+// shapes compiles an inline schema. Its inline schemas inherit preserve; its references do not.
 func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	if c.tooDeep() {
 		return typed.Type{}
@@ -253,7 +253,7 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 		return nil
 	}
 	out := make(map[string]typed.Field, len(m.Properties))
-	property := new(spec.Schema) // of one after the other: it is large, and nothing keeps it
+	property := new(spec.Schema) // reused for all properties: it is large, and nothing keeps it
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
 		*property = m.Properties[name]
 		c.down(propertyStep(name))
@@ -306,7 +306,7 @@ func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 	case m.Items.Schema == nil:
 		c.fail("items", "got a list of %d schemas, want one schema", len(m.Items.Schemas))
 	case len(m.Items.Schemas) > 0:
-		// A document has one or the other; only code can build both.
+		// A document can't have both; only Go code can set both.
 		c.fail("items", "got one schema and a list of %d more, want one schema", len(m.Items.Schemas))
 	default:
 		c.down("items")
@@ -328,7 +328,7 @@ func (c *compiler) down(step string) { c.steps = append(c.steps, step) }
 
 func (c *compiler) up() { c.steps = c.steps[:len(c.steps)-1] }
 
-// fail records an error at keyword of the current schema, or at the schema itself if keyword is empty.
+// fail records an error at a keyword of the current schema; if keyword is empty, at the schema itself.
 func (c *compiler) fail(keyword, format string, args ...any) {
 	path := strings.Join(c.steps, ".")
 	if keyword != "" && path != "" {
@@ -352,8 +352,8 @@ var (
 	dateTimeType = &typed.Type{Scalar: typed.Untyped, Format: dateTime}
 )
 
-// SchemaError describes a fault at one place of a model. The compile functions return all faults, joined, in the
-// order of models and fields.
+// SchemaError describes a fault at one place of a model. The compile functions return all faults, joined, in the order
+// of models and fields.
 type SchemaError struct {
 	// Model is the name of the model, or of the CustomResourceDefinition.
 	Model string

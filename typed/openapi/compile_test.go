@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// modelsOf decodes schemas by name, as they are in a document.
+// modelsOf decodes schemas by name, as in a document.
 func modelsOf(t testing.TB, schemas string) map[string]*spec.Schema {
 	t.Helper()
 	var models map[string]*spec.Schema
@@ -44,10 +44,10 @@ type schemas struct {
 	Name, Why string
 	Models    json.RawMessage
 	Preserve  bool
-	Error     string // of schemas that are refused
+	Error     string // expected error of rejected schemas
 }
 
-// schemasOf returns the rows that are refused, or the others.
+// schemasOf returns the rejected rows if refused is true, otherwise the others.
 func schemasOf(t testing.TB, refused bool) []schemas {
 	t.Helper()
 	data, err := os.ReadFile("testdata/schemas.yaml")
@@ -63,8 +63,8 @@ func schemasOf(t testing.TB, refused bool) []schemas {
 	return slices.DeleteFunc(all, func(row schemas) bool { return (row.Error != "") != refused })
 }
 
-// wants are the types of the model "M" of schemas with formats, which upstream ignores, and with defaults, which
-// upstream keeps as they were decoded.
+// wants are the expected types of the model "M" with formats, which upstream ignores, and with defaults, which upstream
+// keeps in their decoded form.
 var wants = map[string]*typed.Type{
 	"string formats": structOf(
 		map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped},
@@ -99,7 +99,7 @@ func TestTopologyOfSchemas(t *testing.T) {
 	require.Len(t, wants, met)
 }
 
-// TestRefusedSchemas: upstream must refuse each of them too.
+// TestRefusedSchemas shows schemas that both Tenure and upstream reject.
 func TestRefusedSchemas(t *testing.T) {
 	for _, row := range schemasOf(t, true) {
 		t.Run(row.Name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCompileRefusesWhatOnlyCodeCanBuild(t *testing.T) {
 	_, err := Compile(map[string]*spec.Schema{"M": nil}, false)
 	require.EqualError(t, err, "M: no schema, want an object")
 
-	// Two branches that lead back: a walk of all paths would never end.
+	// Two branches contain the schema itself: a walk of all paths would never end.
 	endless := &spec.Schema{}
 	endless.Items = &spec.SchemaOrArray{Schema: endless}
 	endless.AdditionalProperties = &spec.SchemaOrBool{Schema: endless}
@@ -167,7 +167,7 @@ func TestKindsOfModels(t *testing.T) {
 func TestKindsInYAMLMaps(t *testing.T) {
 	m := spec.StringProperty()
 	m.AddExtension("x-kubernetes-group-version-kind", []any{map[any]any{"group": "g", "version": "v1", "kind": "K"}})
-	// If two models have one kind, the last is used, whatever the order of the map.
+	// If two models describe one kind, the last one by name is used, whatever the iteration order of the map.
 	r, err := Compile(map[string]*spec.Schema{"A": m, "B": {VendorExtensible: m.VendorExtensible}}, false)
 	require.NoError(t, err)
 	require.Equal(t, typed.Deduced(), r.TypeFor(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}))

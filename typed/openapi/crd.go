@@ -45,15 +45,15 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, as JSON or YAML: its kind at each version
-// of spec.versions, served or not. It keeps nothing of the document.
+// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, in JSON or YAML: its kind at each version
+// in spec.versions, served or not. It does not keep references to the document.
 //
-// It completes the schema of a version as a server does: apiVersion and kind are strings, and metadata has the type
-// of built-in kinds, in the object and in every embedded resource, whatever the schema says. Keywords that a server
-// drops, such as x-kubernetes-patch-strategy, have no effect. A version without a schema is free-form, metadata
-// included.
+// CompileCRD completes the schema of a version as a server does: apiVersion and kind are strings, and metadata has the
+// type that it has in built-in kinds, in the object and in every embedded resource, whatever the schema says. Keywords
+// that a server drops, such as x-kubernetes-patch-strategy, have no effect. Without a schema, a version is free-form,
+// including its metadata.
 //
-// An error is the decoder's, or joins a [SchemaError] for each fault.
+// The error is the decoder's error, or joins a [SchemaError] for each fault.
 func CompileCRD(document []byte) (*Registry, error) {
 	data, err := asJSON(document)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *definition) compile() (*Registry, error) {
 			fail(path+".name", "version %q is listed twice", version.Name)
 		}
 		path += ".schema.openAPIV3Schema"
-		// A model that is only an object is free-form.
+		// A model that has only type: object is free-form.
 		model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
 		if tree := version.Schema.OpenAPIV3Schema; tree != nil {
 			tree = bare(tree, path, fail)
@@ -144,8 +144,9 @@ var topologyKeywords = []string{
 	embeddedKeyword, listMapKeys, "x-kubernetes-int-or-string", "x-kubernetes-list-type", "x-kubernetes-map-type",
 }
 
-// bare returns a schema with the keywords of topology alone: all others validate, or are dropped by a server, such as
-// x-kubernetes-patch-strategy. What a server refuses and a decoder of schemas accepts is a fault.
+// bare returns a schema with only the keywords for topology. All other keywords are for validation, or a server drops
+// them, such as x-kubernetes-patch-strategy. Anything that a server rejects but a decoder of schemas accepts is a
+// fault.
 func bare(tree map[string]any, path string, fail func(path, format string, args ...any)) map[string]any {
 	if _, ok := tree["$ref"]; ok {
 		fail(path+".$ref", "not allowed in a CustomResourceDefinition, want the schema itself")
@@ -186,8 +187,8 @@ func bare(tree map[string]any, path string, fail func(path, format string, args 
 	return out
 }
 
-// complete makes a schema, decoded from tree, what a server makes of it: embedded resources have the fields of all
-// objects. Defaults come from tree, because the decoder rounds integers.
+// complete completes a schema, decoded from tree, as a server does: embedded resources get the fields that all objects
+// have. It takes defaults from tree, because the decoder rounds integers.
 func complete(m *spec.Schema, tree map[string]any) {
 	m.Default = tree["default"]
 	properties, _ := tree["properties"].(map[string]any)
@@ -209,7 +210,7 @@ func complete(m *spec.Schema, tree map[string]any) {
 	}
 }
 
-// completeObject adds the fields of all objects to the schema of an object or embedded resource.
+// completeObject adds the fields that all objects have to the schema of an object or embedded resource.
 func completeObject(m *spec.Schema) {
 	m.SetProperty("apiVersion", *spec.StringProperty())
 	m.SetProperty("kind", *spec.StringProperty())

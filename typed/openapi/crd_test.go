@@ -24,7 +24,7 @@ func treeOf(t testing.TB, data string) map[string]any {
 	return tree
 }
 
-// crdOf returns a definition of things.example.com at v1 with the given schema.
+// crdOf returns a CustomResourceDefinition of things.example.com/v1 with the given schema.
 func crdOf(schema string) string {
 	return `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "things.example.com"},
 		"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "schema": {"openAPIV3Schema": ` + schema + `}}]}}`
@@ -32,9 +32,8 @@ func crdOf(schema string) string {
 
 var thing = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
-// requireSameCRD requires that each version of crd is as upstream makes it from
-// models built as an API server builds them: the schema decoded, completed, and
-// put beside the model of metadata.
+// requireSameCRD compares each version of crd with the type that upstream makes from models. The models are built as an
+// API server builds them: the schema is decoded, completed, and put beside the model of metadata.
 func requireSameCRD(t *testing.T, data string) *Registry {
 	t.Helper()
 	crd := treeOf(t, data)
@@ -230,8 +229,8 @@ func TestCompileCRD(t *testing.T) {
 	}
 }
 
-// TestCRDKeepsTopologyAlone: what a server prunes from the definition, or validates by, has no effect, and defaults are
-// exact.
+// TestCRDKeepsTopologyAlone: keywords that a server prunes from the definition or uses only for validation have no
+// effect, and defaults are exact.
 func TestCRDKeepsTopologyAlone(t *testing.T) {
 	r, err := CompileCRD([]byte(crdOf(`{"type": "object", "discriminator": {"propertyName": "x"}, "properties": {
 		"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge", "readOnly": "x"},
@@ -307,7 +306,7 @@ func TestCompileCRDErrors(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := CompileCRD([]byte(row.crd))
 			require.Error(t, err)
-			// The decoder words it by a hash of the program, so that nobody depends on its words.
+			// The decoder chooses its words by a hash of the program, so that nobody depends on them.
 			got := strings.Replace(err.Error(), "unable to unmarshal", "cannot unmarshal", 1)
 			if strings.HasSuffix(row.want, "unmarshal ") {
 				got = got[:min(len(got), len(row.want))]

@@ -8,8 +8,8 @@
 //	types := openapi.Union(openapi.Builtin(), widgets)
 //	pod := types.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 //
-// A [Registry] never changes. A program whose types change keeps the current one in an atomic.Pointer, and makes a
-// new fieldmanager.FieldManager when they change.
+// A [Registry] never changes. A program whose types change keeps the current Registry in an atomic.Pointer, and makes a
+// new fieldmanager.FieldManager after each change.
 //
 // # From schema to topology
 //
@@ -35,7 +35,7 @@
 //
 // # Caveats
 //
-// A $ref to a missing model is no error without the option Complete, because documents are often cut down: such a field
-// has a type without any shape, so only objects that use the field are rejected. The same holds for a map type beside a
-// $ref to a scalar, and for a model that is only a $ref.
+// Without the option Complete, a $ref to a missing model is not an error, because documents are often incomplete: the
+// field gets a type without shapes, so only objects that use the field are rejected. The same applies to a map type
+// beside a $ref to a scalar, and to a model that is only a $ref.
 package openapi

@@ -34,7 +34,7 @@ spec:
 	// Output: CustomResourceDefinition: spec.versions[0].schema.openAPIV3Schema.properties.members.x-kubernetes-list-type: unknown list type "sets", want atomic, set or map
 }
 
-// A document of objects that are not Kubernetes'.
+// A document for objects that do not come from Kubernetes.
 func ExampleCompileV3() {
 	const document = `
 components:

@@ -12,14 +12,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// extensions are the extensions that describe values, or that Kubernetes' own documents have.
+// extensions are the extensions that describe values, and those that Kubernetes' own documents contain.
 var extensions = []string{
 	kindKeyword, "x-kubernetes-map-type", "x-kubernetes-list-type", listMapKeys, "x-kubernetes-patch-strategy",
 	"x-kubernetes-patch-merge-key", preserveKeyword, embeddedKeyword, "x-kubernetes-int-or-string",
 	"x-kubernetes-validations", "x-kubernetes-unions",
 }
 
-// checkExtensions finds misspelled extensions and kinds in a whole document: they would silently mean nothing.
+// checkExtensions reports misspelled extensions and kinds in a document, which would otherwise silently have no effect.
 func (c *compiler) checkExtensions(found map[string]any) {
 	if !c.isWhole {
 		return
@@ -34,7 +34,7 @@ func (c *compiler) checkExtensions(found map[string]any) {
 	}
 }
 
-// mapType reports whether x-kubernetes-map-type is atomic; ok is false without a valid one.
+// mapType reports whether x-kubernetes-map-type is atomic; ok is false if it is missing or invalid.
 func (c *compiler) mapType(extensions map[string]any) (isAtomic, ok bool) {
 	v, ok := extensions["x-kubernetes-map-type"]
 	if ok && v != "atomic" && v != "granular" {
@@ -44,11 +44,11 @@ func (c *compiler) mapType(extensions map[string]any) (isAtomic, ok bool) {
 	return v == "atomic", ok
 }
 
-// listOf makes a list of items of a type.
+// listOf makes a list from the type of its items.
 type listOf = func(elem *typed.Type) *typed.List
 
-// listType returns how to make a list, by its extensions. The patch strategy, which is older, counts only without a
-// list type.
+// listType returns the constructor of the list that extensions describe. The patch strategy, which is older, is used
+// only if there is no list type.
 func (c *compiler) listType(extensions map[string]any) listOf {
 	listType, ok := extensions["x-kubernetes-list-type"]
 	if !ok {
@@ -97,7 +97,7 @@ func (c *compiler) patchStrategy(extensions map[string]any) listOf {
 	return keyedBy([]string{name})
 }
 
-// keyedBy returns what an associative list is: a set if it has no keys.
+// keyedBy returns the constructor of an associative list: of a set if keys is empty.
 func keyedBy(keys []string) listOf {
 	if len(keys) == 0 {
 		return typed.SetList
@@ -105,7 +105,7 @@ func keyedBy(keys []string) listOf {
 	return func(elem *typed.Type) *typed.List { return typed.KeyedList(elem, keys[0], keys[1:]...) }
 }
 
-// texts returns the strings of a list, without other values.
+// texts returns the strings in a list, and ignores other values.
 func texts(v any) ([]string, bool) {
 	switch list := v.(type) {
 	case []string:
@@ -122,8 +122,8 @@ func texts(v any) ([]string, bool) {
 	return nil, false
 }
 
-// declaredKinds returns the kinds that a model with these extensions describes, without malformed ones. YAML decoders
-// return maps with keys of any type.
+// declaredKinds returns the kinds that a model with these extensions describes, and ignores malformed kinds. YAML
+// decoders return maps with keys of any type.
 func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
 	list, _ := extensions[kindKeyword].([]any)
 	var out []schema.GroupVersionKind

@@ -15,20 +15,20 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// oracle compares types with what upstream makes of the same models. The two
-// graphs are walked together; a pair that was met before is not walked again.
+// oracle compares our types with the types that upstream makes from the same models. It walks both graphs together, and
+// does not walk a pair of types twice.
 type oracle struct {
 	schema *smd.Schema
 	met    map[pair]bool
 }
 
-// pair is a named type of upstream's, with its override, and ours.
+// pair is a named type of upstream, with its override, and our type.
 type pair struct {
 	name, relationship string
 	ours               *typed.Type
 }
 
-// requireSame requires that compiling models gives what upstream makes of them.
+// requireSame requires that compiling models results in the same types as upstream's.
 func requireSame(t testing.TB, models map[string]*spec.Schema, preserve bool) {
 	t.Helper()
 	theirs, err := schemaconv.ToSchemaFromOpenAPI(models, preserve)
@@ -85,7 +85,7 @@ func (o *oracle) compare(ref smd.TypeRef, ours *typed.Type, path string) error {
 func (o *oracle) compareLists(ref smd.TypeRef, theirs *smd.List, ours *typed.List, path string) error {
 	relationship := theirs.ElementRelationship
 	if relationship == smd.Separable {
-		// Nothing can be merged in such a list; ours stays what is referred to.
+		// Nothing can be merged in such a list; our type is the type that is referred to.
 		named, _ := o.schema.FindNamedType(*ref.NamedType)
 		relationship = named.List.ElementRelationship
 	}
@@ -103,7 +103,7 @@ func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) erro
 	if atomic := theirs.ElementRelationship == smd.Atomic; ours.IsAtomic() != atomic {
 		return fmt.Errorf("%s: atomic is %v, upstream %v", path, ours.IsAtomic(), atomic)
 	}
-	// What upstream asks before it reconciles a set of paths with a map.
+	// Upstream checks this before it reconciles a set of paths with a map.
 	elem := theirs.ElementType
 	untyped := elem.Inlined.Scalar != nil && *elem.Inlined.Scalar == smd.Untyped
 	if elem.NamedType != nil {

@@ -19,11 +19,11 @@ type Registry struct {
 	kinds map[schema.GroupVersionKind]entry
 }
 
-// entry is what is known of a kind.
+// entry is what a Registry knows about a kind.
 type entry struct {
-	// load returns its type: the first call may compile it.
+	// load returns the type of the kind. Its first call may compile the type.
 	load func() *typed.Type
-	// hasStatus reports whether its status is a subresource; nil if the document does not say it.
+	// hasStatus reports whether the status of the kind is a subresource; nil if the document does not say.
 	hasStatus *bool
 }
 
@@ -32,7 +32,7 @@ func (r *Registry) add(gvk schema.GroupVersionKind, t *typed.Type) {
 	r.kinds[gvk] = entry{load: func() *typed.Type { return t }}
 }
 
-// setStatus says whether the status of a kind is a subresource.
+// setStatus sets whether the status of a kind is a subresource.
 func (r *Registry) setStatus(gvk schema.GroupVersionKind, hasStatus bool) {
 	if k, ok := r.kinds[gvk]; ok {
 		k.hasStatus = &hasStatus
@@ -40,8 +40,8 @@ func (r *Registry) setStatus(gvk schema.GroupVersionKind, hasStatus bool) {
 	}
 }
 
-// TypeFor returns the type of gvk, nil if the kind is unknown. It does not allocate, except for the first kind of a
-// built-in group version, whose document it compiles.
+// TypeFor returns the type of gvk, or nil if the kind is unknown. It does not allocate, except when it compiles the
+// document of a built-in group version, for the first kind of that group version.
 func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	if k, ok := r.all()[gvk]; ok {
 		return k.load()
@@ -49,9 +49,9 @@ func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	return nil
 }
 
-// HasStatus reports whether the status of a kind is a subresource: a definition says it for each version, and the paths
-// of a server's OpenAPI document do. Without either, as for built-in kinds, the objects that have metadata and a status
-// have the subresource.
+// HasStatus reports whether the status of a kind is a subresource, according to the CustomResourceDefinition for each
+// version, or to the paths of a server's OpenAPI document. Without either, as for built-in kinds, it is true for kinds
+// whose objects have metadata and a status.
 func (r *Registry) HasStatus(gvk schema.GroupVersionKind) bool {
 	k, ok := r.all()[gvk]
 	switch {
@@ -64,7 +64,7 @@ func (r *Registry) HasStatus(gvk schema.GroupVersionKind) bool {
 	return t.Map != nil && t.Map.Field("metadata").Type != nil && t.Map.Field("status").Type != nil
 }
 
-// all returns the kinds, also of a nil registry.
+// all returns the kinds. The registry may be nil.
 func (r *Registry) all() map[schema.GroupVersionKind]entry {
 	if r == nil {
 		return nil
@@ -72,7 +72,7 @@ func (r *Registry) all() map[schema.GroupVersionKind]entry {
 	return r.kinds
 }
 
-// Type is [Registry.TypeFor] with an error for a kind that is unknown, for which runtime.IsNotRegisteredError holds.
+// Type is [Registry.TypeFor] with an error for an unknown kind; runtime.IsNotRegisteredError is true for that error.
 func (r *Registry) Type(gvk schema.GroupVersionKind) (*typed.Type, error) {
 	if t := r.TypeFor(gvk); t != nil {
 		return t, nil
@@ -90,8 +90,7 @@ func compareKinds(a, b schema.GroupVersionKind) int {
 		strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
 }
 
-// Versions returns the versions of gk in the order of a server's preference: v2, v1, v1beta2, v1beta1, v1alpha1,
-// others.
+// Versions returns the versions of gk, sorted as a server prefers them: v2, v1, v1beta2, v1beta1, v1alpha1, others.
 func (r *Registry) Versions(gk schema.GroupKind) []string {
 	var out []string
 	for gvk := range r.all() {
@@ -103,8 +102,8 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 	return out
 }
 
-// Union returns a registry with the kinds of all registries; if several have a kind, the last one counts. It compiles
-// nothing.
+// Union returns a registry with the kinds of all registries. If several registries have a kind, the last one is used.
+// Union compiles nothing.
 func Union(registries ...*Registry) *Registry {
 	out := &Registry{kinds: map[schema.GroupVersionKind]entry{}}
 	for _, r := range registries {

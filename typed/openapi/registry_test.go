@@ -47,7 +47,7 @@ func TestUnionIsLazy(t *testing.T) {
 	require.Equal(t, 1, loads)
 }
 
-// TestHasStatus: who says that the status of a kind is a subresource.
+// TestHasStatus shows which documents define whether the status of a kind is a subresource.
 func TestHasStatus(t *testing.T) {
 	thing := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 	document := func(paths string) *Registry {

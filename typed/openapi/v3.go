@@ -22,15 +22,15 @@ import (
 // V3Option is an option of [CompileV3]: [Complete].
 type V3Option uint8
 
-// Complete is for a document of objects that no Kubernetes API server has. Kinds get the fields of all
-// objects, whatever their schemas say: apiVersion, kind, and metadata of the type [ObjectMeta]. Errors are also a
-// reference to a schema that is not in the document, a document without kinds, an unknown extension x-kubernetes-*, and a
-// scalar whose default is of another type.
+// Complete is for a document of objects that no Kubernetes API server defines. Each kind gets the fields of all
+// objects, whatever its schema says: apiVersion, kind, and metadata of the type [ObjectMeta]. With Complete, these are
+// errors too: a reference to a schema that is not in the document, a document without kinds, an unknown extension
+// x-kubernetes-*, and a scalar with a default of another type.
 const Complete V3Option = 1
 
-// CompileV3 compiles an OpenAPI v3 document in JSON or YAML, such as that at /openapi/v3/api/v1. Its references are
-// within it; see [Union] for several documents. A schema is one of a kind if its extension
-// x-kubernetes-group-version-kind says so.
+// CompileV3 compiles an OpenAPI v3 document in JSON or YAML, such as the one that servers publish at
+// /openapi/v3/api/v1. References must be within the document; use [Union] for several documents. A schema describes the
+// kinds in its extension x-kubernetes-group-version-kind.
 func CompileV3(document []byte, options ...V3Option) (*Registry, error) {
 	parsed, err := parseV3(document)
 	if err != nil {
@@ -71,7 +71,7 @@ type document struct {
 	Paths map[string]json.RawMessage `json:"paths"`
 }
 
-// asJSON returns a document, JSON or YAML, as JSON.
+// asJSON converts a document in JSON or YAML to JSON.
 func asJSON(document []byte) ([]byte, error) {
 	isJSON := bytes.HasPrefix(bytes.TrimSpace(document), []byte("{"))
 	if isJSON && json.Valid(document) {
@@ -85,7 +85,7 @@ func asJSON(document []byte) ([]byte, error) {
 		}
 	}
 	if isJSON {
-		return document, nil // the decoder of JSON says better what is wrong
+		return document, nil // the error of the JSON decoder is clearer
 	}
 	return nil, err
 }
@@ -116,7 +116,7 @@ func decodeV3(data []byte) (map[string]*spec.Schema, error) {
 	return decodeModels(parsed.Components.Schemas)
 }
 
-// inWords returns a decoder's error about a value of another type without the Go type that it has.
+// inWords returns a decoder's error about a value of the wrong type, without the name of the Go type.
 func inWords(err error) error {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
@@ -127,7 +127,7 @@ func inWords(err error) error {
 	return fmt.Errorf("%sgot %s, want %s", path, t.Value, cmp.Or(want[t.Type.Kind()], "an object"))
 }
 
-// setStatuses says which kinds have a status subresource, by the paths of a server's document.
+// setStatuses sets which kinds have a status subresource, according to the paths of a server's document.
 func (r *Registry) setStatuses(paths map[string]json.RawMessage) {
 	for gvk := range r.kinds {
 		r.setStatus(gvk, false)
@@ -138,21 +138,21 @@ func (r *Registry) setStatuses(paths map[string]json.RawMessage) {
 				Kind schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 			} `json:"get"`
 		}
-		// The path of something else that ends in the same words names no kind.
+		// Another path with this suffix names no kind.
 		if strings.HasSuffix(path, "/{name}/status") && json.Unmarshal(operations, &status) == nil {
 			r.setStatus(status.Get.Kind, true)
 		}
 	}
 }
 
-// decodeModels decodes models one by one, so an error has the name of its model. A null model is nil.
+// decodeModels decodes each model separately, so that an error can name the model. A null model is nil.
 func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, error) {
 	models := make(map[string]*spec.Schema, len(schemas))
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		models[name] = nil
 		if raw := schemas[name]; string(raw) != "null" {
-			// Calling it directly saves a parse, which is most of the cost.
+			// A direct call avoids a second parse, which would be most of the cost.
 			models[name] = new(spec.Schema)
 			if err := models[name].UnmarshalJSON(raw); err != nil {
 				errs = append(errs, &SchemaError{Model: name, Detail: "cannot decode: " + err.Error()})

@@ -61,7 +61,7 @@ func TestCompileV3Errors(t *testing.T) {
 	require.NoError(t, err, "998 levels")
 }
 
-// TestComplete: the document of a host that has objects of its own needs no more than what is its own.
+// TestComplete: the document of a host with its own objects needs to describe only the host's own fields.
 func TestComplete(t *testing.T) {
 	const recipe = `
 openapi: 3.0.0
@@ -112,8 +112,7 @@ components:
 	require.EqualError(t, err, "components.schemas: no kind, want a schema with x-kubernetes-group-version-kind")
 }
 
-// FuzzCompileV3: nothing panics, upstream refuses what is refused and accepts
-// what is accepted, and the graphs are equal.
+// FuzzCompileV3: nothing panics, Tenure accepts exactly the documents that upstream accepts, and the graphs are equal.
 func FuzzCompileV3(f *testing.F) {
 	for _, row := range schemasOf(f, false) {
 		f.Add(documentOf(string(row.Models)))

@@ -1,8 +1,8 @@
-// Package engines puts Tenure and upstream, k8s.io/apimachinery's own field
-// manager, behind one interface, so that one body of code can be timed over both.
+// Package engines puts Tenure and upstream, k8s.io/apimachinery's field manager, behind one interface, so that the same
+// code can be timed with both.
 //
-// Each is set up as a server sets it up, and where there is a choice as the one
-// that is cheaper for upstream: converting to an object's own version costs
+// Each engine is set up as in a server. Where there is a choice, the setup is the one that is cheaper for upstream: a
+// conversion to an object's own version costs nothing and copies nothing, and there are no defaults.
 // nothing and copies nothing, and there are no defaults.
 package engines
 
@@ -15,50 +15,47 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// FieldManager is what both engines' field managers are.
+// FieldManager is the common interface of both engines' field managers.
 type FieldManager interface {
-	// Apply does an apply; upstream's result may share with live and applied,
-	// as Tenure's does, and neither changes them.
+	// Apply makes an apply. The result of either engine may share memory with live and applied; neither is changed.
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
-	// Update tracks an update; upstream changes now, and returns it.
+	// Update tracks an update. Upstream changes now and returns it.
 	Update(live, now runtime.Object, manager string) (runtime.Object, error)
 }
 
 // Set is a decoded FieldsV1.
 type Set interface {
-	// MarshalJSON encodes it again.
+	// MarshalJSON encodes the set.
 	MarshalJSON() ([]byte, error)
 }
 
-// Engine is one of the two.
+// Engine is Tenure or upstream.
 type Engine struct {
-	// Name names it in results.
+	// Name is the name of the engine in results.
 	Name string
 	// FieldManager returns the field manager of a kind.
 	FieldManager func(Kind) (FieldManager, error)
 	// DecodeSet decodes a FieldsV1.
 	DecodeSet func([]byte) (Set, error)
-	// DecodeEntries decodes managed fields and drops them again, through what a
-	// host can call.
+	// DecodeEntries decodes managed fields through an exported function, and discards the result.
 	DecodeEntries func([]metav1.ManagedFieldsEntry) error
-	// Compile makes types of the schemas of a custom resource, as a server does for each new definition.
+	// Compile compiles the schemas of a custom resource to types, as a server does for each new
+	// CustomResourceDefinition.
 	Compile func(models map[string]*spec.Schema) error
 }
 
 // Both returns upstream and Tenure, in this order.
 func Both() [2]Engine { return [2]Engine{Upstream(), Tenure()} }
 
-// Kind is what a field manager is for.
+// Kind describes the objects of a field manager.
 type Kind struct {
 	schema.GroupVersionKind
-	// Subresource is status or empty. A write to it leaves spec as it is, and
-	// one to the object itself its status.
+	// Subresource is status or empty. A write to the status resets the spec; a write to the main resource resets the
+	// status.
 	Subresource string
-	// Struct says that live objects are Go structs; they are unstructured
-	// otherwise. It is for Pods only.
+	// Struct means that live objects are Go structs; otherwise they are unstructured. It is only for Pods.
 	Struct bool
-	// Canonical says that Tenure takes values as equal that mean the same; upstream
-	// knows no such thing.
+	// Canonical means that Tenure treats values with the same meaning as equal. Upstream has no such feature.
 	Canonical bool
 }
 
@@ -88,13 +85,13 @@ func (k Kind) AsStruct() Kind {
 	return k
 }
 
-// Canonically returns k with canonical semantics.
+// Canonically returns k with Canonical set.
 func (k Kind) Canonically() Kind {
 	k.Canonical = true
 	return k
 }
 
-// reset returns the field that a write leaves as it is.
+// reset returns the field that a write resets.
 func (k Kind) reset() string {
 	if k.Subresource == "status" {
 		return "spec"

@@ -45,8 +45,8 @@ const fleetModel = `{
   }
 }`
 
-// document returns the group version of the embedded document that has k's model. The custom type is added to one of
-// the smallest, for ObjectMeta's model.
+// document returns the group version of the embedded document that has k's model. The model of the custom type is added
+// to one of the smallest documents, because it needs ObjectMeta's model.
 func (k Kind) document() schema.GroupVersion {
 	if k.custom() {
 		return schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
@@ -54,8 +54,7 @@ func (k Kind) document() schema.GroupVersion {
 	return k.GroupVersion()
 }
 
-// models returns the schemas by which upstream gets to know k: those that Tenure
-// embeds.
+// models returns the schemas of k for upstream, which are the same that Tenure embeds.
 func (k Kind) models() (map[string]*spec.Schema, error) {
 	models, err := oracle.BuiltinModels(k.document())
 	if err != nil || !k.custom() {

@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Tenure returns our engine.
+// Tenure returns Tenure's engine.
 func Tenure() Engine {
 	return Engine{
 		Name:         "tenure",
@@ -34,7 +34,7 @@ func Tenure() Engine {
 	}
 }
 
-// fleetTypes has the custom type, compiled once as by a server.
+// fleetTypes has the custom type, compiled once, as in a server.
 var fleetTypes = sync.OnceValues(func() (*openapi.Registry, error) {
 	models, err := Fleet.models()
 	if err != nil {
@@ -72,7 +72,7 @@ func tenureManager(k Kind) (FieldManager, error) {
 	return writetest.Manager{FieldManager: m}, err
 }
 
-// New returns an object of k before it is created: one with a kind only.
+// New returns an object of k before its creation, which has only an apiVersion and a kind.
 func New(k Kind) (runtime.Object, error) {
 	if !k.Struct {
 		return host{}.New(k.GroupVersionKind)

@@ -24,8 +24,7 @@ func Upstream() Engine {
 			err := set.FromJSON(bytes.NewReader(data))
 			return upstreamSet{set}, err
 		},
-		// What it is called says nothing of it, but this decodes all entries as
-		// every write does, and no more.
+		// Despite its name, this function decodes all entries, as every write does, and does nothing else.
 		DecodeEntries: managedfields.ValidateManagedFields,
 		Compile: func(models map[string]*spec.Schema) error {
 			_, err := managedfields.NewTypeConverter(models, false)
@@ -34,8 +33,8 @@ func Upstream() Engine {
 	}
 }
 
-// UpstreamV4 returns an engine that has only the codec of structured-merge-diff
-// v4, which tools that follow older releases of Kubernetes still link.
+// UpstreamV4 returns an engine that has only the codec of structured-merge-diff v4, which tools for older releases of
+// Kubernetes still use.
 func UpstreamV4() Engine {
 	return Engine{
 		Name: "upstream",
@@ -47,7 +46,7 @@ func UpstreamV4() Engine {
 	}
 }
 
-// upstreamSet is the set of any release of structured-merge-diff.
+// upstreamSet is a set of any major version of structured-merge-diff.
 type upstreamSet struct {
 	set interface{ ToJSON() ([]byte, error) }
 }
@@ -55,8 +54,7 @@ type upstreamSet struct {
 // MarshalJSON implements [Set].
 func (s upstreamSet) MarshalJSON() ([]byte, error) { return s.set.ToJSON() }
 
-// converters are the type converters by document. A server makes one when it
-// starts, so that making one belongs to no measurement.
+// converters are the type converters by document. A server makes them at its start, so they are not measured.
 var (
 	convertersLock sync.Mutex
 	converters     = map[schema.GroupVersion]managedfields.TypeConverter{}
@@ -100,8 +98,8 @@ func upstreamManager(k Kind) (FieldManager, error) {
 	return build(types, convert, host{}, create, k.GroupVersionKind, k.GroupVersion(), k.Subresource, reset)
 }
 
-// host is what a server gives a field manager for unstructured objects: there is
-// one version, nothing has a default, and a new object has a kind only.
+// host provides what a field manager needs for unstructured objects: there is one version, nothing has a default, and a
+// new object has only an apiVersion and a kind.
 type host struct{ oracle.AsItIs }
 
 // ConvertToVersion returns the object itself.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// named returns an object with what a stored object of any kind has.
+// named returns an object with the metadata that stored objects of every kind have.
 func named(apiVersion, kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind,
@@ -21,7 +21,7 @@ func named(apiVersion, kind, name string) *unstructured.Unstructured {
 	}}
 }
 
-// digest returns a digest that looks like one of an image.
+// digest returns a text that looks like the digest of an image.
 func digest(i int) string {
 	sum := sha256.Sum256(fmt.Append(nil, i))
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -42,8 +42,7 @@ func Node() *unstructured.Unstructured {
 	return u
 }
 
-// Endpoints returns Endpoints of 670 addresses, about 150 KB; its lists are
-// atomic.
+// Endpoints returns Endpoints with 670 addresses, about 150 KB; its lists are atomic.
 func Endpoints() *unstructured.Unstructured {
 	u := named("v1", "Endpoints", "checkout")
 	u.SetNamespace("shop")
@@ -68,8 +67,8 @@ func Endpoints() *unstructured.Unstructured {
 	return u
 }
 
-// CRD returns a CustomResourceDefinition whose schema is about 300 KB, as those
-// are that embed a Pod's template several times over.
+// CRD returns a CustomResourceDefinition with a schema of about 300 KB, like definitions that embed a Pod template
+// several times.
 func CRD() *unstructured.Unstructured {
 	u := parse("CustomResourceDefinition")
 	version := Item(u, "name", "v1", "spec", "versions")
@@ -78,11 +77,10 @@ func CRD() *unstructured.Unstructured {
 	return u
 }
 
-// Schema returns the schema of a field of about 300 KB, the spec in [CRD].
+// Schema returns the schema of about 300 KB that [CRD] uses for spec.
 func Schema() map[string]any { return schemaOf(0) }
 
-// schemaOf returns the schema of a struct that nests below depth, which has
-// structs, lists, maps and scalars in it.
+// schemaOf returns the schema of a struct, nested down from depth, with structs, lists, maps and scalars.
 func schemaOf(depth int) map[string]any {
 	properties := map[string]any{}
 	for i := range 6 {
@@ -131,7 +129,7 @@ func Fleet(n int) *unstructured.Unstructured {
 	return u
 }
 
-// Shuffled returns fleet with its items in another order, the same each time.
+// Shuffled returns fleet with its items in another order, always the same.
 func Shuffled(fleet *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Fresh(fleet)
 	items := out.Object["spec"].(map[string]any)["items"].([]any)
@@ -139,7 +137,7 @@ func Shuffled(fleet *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// OtherAlphabets returns fleet with names that have letters beyond ASCII, and characters that JSON escapes.
+// OtherAlphabets returns fleet with names that contain non-ASCII letters, and characters that JSON escapes.
 func OtherAlphabets(fleet *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Fresh(fleet)
 	for i, item := range out.Object["spec"].(map[string]any)["items"].([]any) {
@@ -148,14 +146,14 @@ func OtherAlphabets(fleet *unstructured.Unstructured) *unstructured.Unstructured
 	return out
 }
 
-// WithList returns an object of the type of [Fleet] that has one list in its spec.
+// WithList returns an object of [Fleet]'s type with one list in its spec.
 func WithList(field string, items []any) *unstructured.Unstructured {
 	out := Fleet(0)
 	out.Object["spec"] = map[string]any{field: items}
 	return out
 }
 
-// Ships returns fleet with only the items from one position to before another.
+// Ships returns fleet with only the items at positions from ≤ i < to.
 func Ships(fleet *unstructured.Unstructured, from, to int) *unstructured.Unstructured {
 	items := fleet.Object["spec"].(map[string]any)["items"].([]any)
 	part := &unstructured.Unstructured{Object: map[string]any{

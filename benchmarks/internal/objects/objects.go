@@ -1,6 +1,5 @@
-// Package objects makes the objects that the benchmarks write to: as a cluster
-// has them, with defaults and a full status, but without managed fields. Equal
-// calls return equal objects that share nothing.
+// Package objects makes the objects that the benchmarks write: as in a cluster, with defaults and a full status, but
+// without managed fields. Equal calls return equal objects that share no memory.
 package objects
 
 import (
@@ -21,7 +20,7 @@ var documents string
 // Pod returns a running Pod of two containers.
 func Pod() *unstructured.Unstructured { return parse("Pod") }
 
-// Deployment returns a rolled-out Deployment of Pods like [Pod]'s.
+// Deployment returns a rolled-out Deployment with Pods like [Pod].
 func Deployment() *unstructured.Unstructured { return parse("Deployment") }
 
 // parse returns the document of a kind.
@@ -39,8 +38,8 @@ func parse(kind string) *unstructured.Unstructured {
 	panic("objects: no document of kind " + kind)
 }
 
-// Fresh returns a copy of obj that has been through JSON. Unlike a deep copy, it shares no strings, like an object from
-// the wire, so that no comparison is cheap because two strings are identical.
+// Fresh returns a copy of obj after encoding and decoding it as JSON. Unlike a deep copy, it shares no strings with
+// obj, like an object from a request, so that no comparison is fast only because two strings share memory.
 func Fresh(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	data, err := json.Marshal(obj.Object)
 	must(err)
@@ -60,9 +59,8 @@ var serverSet = []string{
 	"managedFields",
 }
 
-// defaulted are the fields, wherever they stand, that nobody writes and that a
-// server adds. The protocol of a port is among them although it is part of a key:
-// items meet by the defaulted key.
+// defaulted are the fields, in any place, that clients usually omit and that a server adds. The protocol of a port is
+// one of them although it is part of a key: items are matched by the defaulted key.
 var defaulted = []string{
 	"terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "dnsPolicy", "schedulerName",
 	"enableServiceLinks", "preemptionPolicy", "restartPolicy", "nodeName", "priority", "serviceAccount",
@@ -70,8 +68,8 @@ var defaulted = []string{
 	"progressDeadlineSeconds", "tolerations",
 }
 
-// Intent returns what an applier sends that made obj: obj without its status, its
-// defaults and what the server set.
+// Intent returns the intent of an applier that created obj: obj without its status, its defaults and the fields that
+// the server set.
 func Intent(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Fresh(obj)
 	delete(out.Object, "status")
@@ -85,12 +83,12 @@ func Intent(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// undefault takes the defaulted fields out of a tree.
+// undefault removes the defaulted fields from a tree.
 func undefault(tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:
 		for name, v := range tree {
-			// UDP is no default, and the port would be another one without it.
+			// UDP is not a default, and without it the port would be a different port.
 			if slices.Contains(defaulted, name) && v != "UDP" {
 				delete(tree, name)
 				continue
@@ -128,7 +126,7 @@ func Struct[T any](obj *unstructured.Unstructured) *T {
 	return out
 }
 
-// must panics: the objects are constants, so that an error is a mistake in them.
+// must panics on an error: the objects are constants, so an error is a mistake in them.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("objects: %v", err))

@@ -9,13 +9,14 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// alphabetSize is the number of items of the lists in several alphabets, and dropped how many of them a write removes.
+// alphabetSize is the number of items in these lists; dropped is the number of items that a write removes.
 const (
 	alphabetSize = 2_000
 	dropped      = 10
 )
 
-// alphabets are kinds of list items. An engine must not be slower for some of them: all are in some cluster.
+// alphabets are kinds of list items. An engine must not be slower for some of them, because each occurs in some
+// clusters.
 var alphabets = []struct {
 	name, field string
 	item        func(i int) any
@@ -32,13 +33,13 @@ var alphabets = []struct {
 	}},
 }
 
-// inAlphabets returns the workloads over [alphabets].
+// inAlphabets returns a workload for each of [alphabets].
 func inAlphabets() (out []Workload) {
 	for _, a := range alphabets {
 		list := func(from int) *unstructured.Unstructured {
 			var items []any
 			for i := from; i < alphabetSize; i++ {
-				items = append(items, a.item(i*7919%alphabetSize)) // in no order
+				items = append(items, a.item(i*7919%alphabetSize)) // in random order
 			}
 			return objects.WithList(a.field, items)
 		}

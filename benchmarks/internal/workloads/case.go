@@ -12,17 +12,17 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
 )
 
-// Workload is an operation that both engines are timed at.
+// Workload is an operation that is timed with both engines.
 type Workload struct {
-	// Name is what its row is called.
+	// Name is the name of its row in the table.
 	Name string
-	// V4 says that upstream is structured-merge-diff v4 alone.
+	// V4 means that upstream is only structured-merge-diff v4.
 	V4 bool
-	// Prepare makes its inputs; the same each time.
+	// Prepare makes the inputs, always the same.
 	Prepare func() (*Case, error)
 }
 
-// Engines returns upstream, as the workload wants it, and Tenure.
+// Engines returns the workload's upstream engine, and Tenure.
 func (w Workload) Engines() [2]engines.Engine {
 	both := engines.Both()
 	if w.V4 {
@@ -33,23 +33,21 @@ func (w Workload) Engines() [2]engines.Engine {
 
 // Case is a workload with its inputs.
 type Case struct {
-	// Object is what is written to.
+	// Object is the object that is written.
 	Object runtime.Object
-	// Bind returns the body over an engine.
+	// Bind returns the operation with one engine.
 	Bind func(engines.Engine) (Body, error)
 }
 
-// Body is one operation over one engine.
+// Body is one operation with one engine.
 type Body struct {
-	// Input returns what Run may change, a new one for each run; nil when it
-	// changes nothing. It is not timed.
+	// Input returns a new object for each run that Run may change; nil if Run changes nothing. It is not timed.
 	Input func() runtime.Object
-	// Run does the operation. The result is an object, bytes, a conflict, or nil
-	// where there is nothing to compare.
+	// Run runs the operation. The result is an object, bytes or a conflict; nil if there is nothing to compare.
 	Run func(input runtime.Object) (any, error)
 }
 
-// applying is a case of applying an intent to live, without force.
+// applying returns a case that applies an intent to live, without force.
 func applying(k engines.Kind, live runtime.Object, intent *unstructured.Unstructured, manager string) *Case {
 	return &Case{live, func(e engines.Engine) (Body, error) {
 		m, err := e.FieldManager(k)
@@ -59,7 +57,7 @@ func applying(k engines.Kind, live runtime.Object, intent *unstructured.Unstruct
 	}}
 }
 
-// conflicting is a case of an apply that is refused; the conflict is its result.
+// conflicting returns a case with an apply that is in conflict; its result is the conflict.
 func conflicting(k engines.Kind, live runtime.Object, intent *unstructured.Unstructured, manager string) *Case {
 	return &Case{live, func(e engines.Engine) (Body, error) {
 		m, err := e.FieldManager(k)
@@ -73,7 +71,7 @@ func conflicting(k engines.Kind, live runtime.Object, intent *unstructured.Unstr
 	}}
 }
 
-// updating is a case of live becoming now.
+// updating returns a case that updates live to now.
 func updating(k engines.Kind, live, now runtime.Object, manager string) *Case {
 	return &Case{live, func(e engines.Engine) (Body, error) {
 		m, err := e.FieldManager(k)

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
 )
 
-// podFields returns the managed fields of the Pod, and as an object for the floor
-// the FieldsV1 of the manager that applied it.
+// podFields returns the managed fields of the Pod, the FieldsV1 of the manager that applied it, and that FieldsV1 as an
+// object for the floor.
 func podFields() (list []metav1.ManagedFieldsEntry, fields []byte, tree *unstructured.Unstructured, err error) {
 	live, err := livePod()
 	if err != nil {
@@ -45,8 +45,8 @@ func encodeSet() (*Case, error) {
 	}}, err
 }
 
-// decodeEntries decodes all managed fields of the Pod, which both engines have
-// decoded before: whether that helps is what the row is about.
+// decodeEntries decodes all managed fields of the Pod, which both engines have decoded before, so the row shows the
+// effect of caches.
 func decodeEntries() (*Case, error) {
 	list, _, _, err := podFields()
 	if err != nil {

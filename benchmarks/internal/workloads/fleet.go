@@ -11,10 +11,10 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// ListSize is the number of items of the long list. A test that runs each workload once sets it lower.
+// ListSize is the number of items in the long list. A test that runs each workload once sets a smaller number.
 var ListSize = 10_000
 
-// fleetApply is an apply of the long list, live and the intent each in an order.
+// fleetApply returns an apply of the long list, with live and the intent each in a given order.
 func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unstructured) func() (*Case, error) {
 	return func() (*Case, error) {
 		fleet := objects.Fleet(ListSize)
@@ -23,15 +23,15 @@ func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unst
 	}
 }
 
-// inOrder leaves a fleet in the order of its keys.
+// inOrder does not change the order of a fleet.
 func inOrder(fleet *unstructured.Unstructured) *unstructured.Unstructured { return fleet }
 
-// withoutLast drops the last item of a fleet with other alphabets.
+// withoutLast removes the last item of a fleet with other alphabets.
 func withoutLast(fleet *unstructured.Unstructured) *unstructured.Unstructured {
 	return objects.Ships(objects.OtherAlphabets(fleet), 0, ListSize-1)
 }
 
-// fleetUpdate is an update that changes one label of the long list.
+// fleetUpdate returns an update that changes one label in the long list.
 func fleetUpdate() (*Case, error) {
 	live, err := stored(engines.Fleet, objects.Fleet(ListSize), applier, updater)
 	if err != nil {
@@ -42,8 +42,9 @@ func fleetUpdate() (*Case, error) {
 	return updating(engines.Fleet, live, now, "labeller"), nil
 }
 
-// managers is a no-op apply by one manager of an object of n items, each manager applies as many items as each says;
-// nobody owns the others. Few and many items are both worth a row: an engine may look for a few one by one.
+// managers returns a no-op apply by one of count managers to an object with n items. Each manager applies as many items
+// as each says; nobody owns the other items. Both few and many items have a row, because an engine may search for a few
+// items linearly.
 func managers(n, count, each int) (*Case, error) {
 	fleet := objects.Fleet(n)
 	if n < count*each {
@@ -56,7 +57,7 @@ func managers(n, count, each int) (*Case, error) {
 		h.apply(fmt.Sprintf("manager-%04d", i), intents[i])
 	}
 	for i := range h.entries {
-		// Many managers at a minute's distance would end in the future.
+		// With a minute between writes, the times of many managers would be in the future.
 		h.entries[i].Time = &metav1.Time{Time: epoch.Add(time.Duration(i) * time.Second)}
 	}
 	live, err := h.live(fleet)

@@ -11,11 +11,11 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// epoch is the time of the first write of a history; each later write is one minute after the one before.
+// epoch is the time of the first write of a history; each later write is one minute after the previous one.
 var epoch = time.Date(2026, 1, 5, 8, 30, 0, 0, time.UTC)
 
-// history makes managed fields by writing an object with upstream, the authority. The caller decides what the object
-// becomes: a cluster's objects have defaults and a status that no history of two writes would give them.
+// history makes managed fields by writing an object with upstream, which defines them. The caller provides the object:
+// in a cluster, objects have defaults and a status that a history of two writes would not produce.
 type history struct {
 	kind    engines.Kind
 	entries []metav1.ManagedFieldsEntry
@@ -41,7 +41,7 @@ func (h *history) status(manager string, obj *unstructured.Unstructured) *histor
 	return h.add(h.kind.Status(), func(m engines.FieldManager, empty *unstructured.Unstructured) (any, error) {
 		before := objects.Fresh(obj)
 		delete(before.Object, "status")
-		// Without a UID the write is a create, which is tracked from the start.
+		// Without a UID, the write is a create, so the object is tracked.
 		before.SetUID("")
 		return m.Update(before, objects.Fresh(obj), manager)
 	})
@@ -82,8 +82,7 @@ func (h *history) live(obj *unstructured.Unstructured) (*unstructured.Unstructur
 	return objects.Fresh(out), nil
 }
 
-// stored returns obj as stored after the intent made from it was applied and its
-// status, if it has any, updated.
+// stored returns obj as stored after its intent was applied, and after its status, if it has one, was updated.
 func stored(
 	k engines.Kind,
 	obj *unstructured.Unstructured,

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
-// The managers of the histories.
+// The manager names in the histories.
 const (
 	applier = "deployer"
 	updater = "kubelet"
@@ -62,14 +62,13 @@ func All() []Workload {
 	}, inAlphabets()...)
 }
 
-// livePod returns the Pod that was applied by one manager, and whose status
-// another one keeps.
+// livePod returns a Pod that one manager applied, and whose status another manager updates.
 func livePod() (*unstructured.Unstructured, error) {
 	return stored(engines.Pod, objects.Pod(), applier, updater)
 }
 
-// podOf returns [livePod], changed, in the form of a kind. A Go struct has its apiVersion and kind: a server's
-// objects that have a type do not carry them, but both engines ask for them.
+// podOf returns [livePod], changed, in the form of a kind. A Go struct has its apiVersion and kind: typed objects in a
+// server do not have them, but both engines need them.
 func podOf(k engines.Kind, change func(*unstructured.Unstructured)) (runtime.Object, error) {
 	pod, err := livePod()
 	if err != nil {
@@ -89,7 +88,7 @@ func newImage(pod *unstructured.Unstructured) {
 	objects.Item(pod, "name", "app", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:2.14.4"
 }
 
-// withoutArgs drops one field of a Pod, which only the applier owns.
+// withoutArgs removes one field of a Pod, which only the applier owns.
 func withoutArgs(pod *unstructured.Unstructured) {
 	delete(objects.Item(pod, "name", "app", "spec", "containers"), "args")
 }
@@ -105,7 +104,7 @@ func podApply(k engines.Kind, change func(intent *unstructured.Unstructured)) fu
 	}
 }
 
-// podReady is what changes when a Pod is no longer ready.
+// podReady makes the changes that occur when a Pod is no longer ready.
 func podReady(pod *unstructured.Unstructured) {
 	ready := objects.Item(pod, "type", "Ready", "status", "conditions")
 	ready["status"], ready["reason"], ready["lastTransitionTime"] = "False", "ContainersNotReady", "2026-01-07T10:00:00Z"
@@ -123,8 +122,8 @@ func podUpdate(k engines.Kind, manager string, change func(*unstructured.Unstruc
 	}
 }
 
-// podFirstApply applies to an object that has a kind only, as a server does when there is none. The floor is the copy
-// of the resulting object.
+// podFirstApply applies to an object that has only a kind, as a server does if no object exists. The floor is a copy of
+// the resulting object.
 func podFirstApply(k engines.Kind) func() (*Case, error) {
 	return func() (*Case, error) {
 		intent := objects.Intent(objects.Pod())
@@ -148,8 +147,7 @@ func nodeHeartbeat() (*Case, error) {
 	return updating(engines.Node.Status(), live, now, updater), nil
 }
 
-// deploymentConflict applies, as a third manager, other values of what an applier
-// and an autoscaler own.
+// deploymentConflict applies, as a third manager, other values for fields that an applier and an autoscaler own.
 func deploymentConflict() (*Case, error) {
 	obj := objects.Deployment()
 	intent := objects.Intent(obj)
@@ -167,7 +165,7 @@ func deploymentConflict() (*Case, error) {
 	return conflicting(engines.Deployment, live, other, "pipeline"), err
 }
 
-// structCreate is the create of a Pod that was not applied.
+// structCreate creates a Pod without an apply.
 func structCreate() (*Case, error) {
 	k := engines.Pod.AsStruct()
 	now, err := podOf(k, func(pod *unstructured.Unstructured) {
@@ -205,7 +203,7 @@ func crdApply() (*Case, error) {
 	return applying(engines.CRD, live, objects.Intent(obj), applier), err
 }
 
-// compileCRD compiles the schema of a definition that is about as large as an object may be in etcd. A server does so
+// compileCRD compiles the schema of a CustomResourceDefinition that is about as large as etcd allows. A server does so
 // when it starts, and when the definition changes.
 func compileCRD() (*Case, error) {
 	properties := map[string]any{}

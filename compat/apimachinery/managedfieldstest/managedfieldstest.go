@@ -1,6 +1,5 @@
-// Package managedfieldstest has the helpers of
-// k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest, on Tenure: field managers
-// for tests of hosts, which convert nothing.
+// Package managedfieldstest provides the API of k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest with
+// Tenure's engine: field managers for tests of hosts. They convert nothing.
 //
 //	m := managedfieldstest.NewTestFieldManager(typeConverter, kind)
 //	err := m.Apply(intent, "my-controller", false)
@@ -25,12 +24,12 @@ import (
 // TestFieldManager is upstream's interface: an object, and writes to it.
 type TestFieldManager = upstream.TestFieldManager
 
-// NewTestFieldManager returns a TestFieldManager of a kind. It panics where
-// apimachinery.NewDefaultFieldManager returns an error, as upstream's does.
+// NewTestFieldManager returns a TestFieldManager for a kind. Like upstream's, it panics if
+// apimachinery.NewDefaultFieldManager returns an error.
 //
-// As upstream's, it has one version, since there is no conversion; it starts with an unstructured object that has an
-// apiVersion and a kind; and any number of updaters keep their entries. Options are options of package fieldmanager,
-// such as WithClock.
+// Like upstream's, it has one version, because there is no conversion; it starts with an unstructured object that has
+// only an apiVersion and a kind; and it does not limit the number of Update entries. Options are options of package
+// fieldmanager, such as WithClock.
 func NewTestFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
 	options ...func(*fieldmanager.Options)) TestFieldManager {
 	return NewTestFieldManagerSubresource(typeConverter, kind, "", options...)
@@ -45,8 +44,8 @@ func NewTestFieldManagerSubresource(typeConverter apimachinery.TypeConverter, ki
 	return m
 }
 
-// NewFakeFieldManager returns a FieldManager of a kind that converts nothing and sets no
-// defaults. It panics where apimachinery.NewDefaultFieldManager returns an error.
+// NewFakeFieldManager returns a FieldManager for a kind that converts nothing and sets no defaults. It panics if
+// apimachinery.NewDefaultFieldManager returns an error.
 func NewFakeFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
 	options ...func(*fieldmanager.Options)) *apimachinery.FieldManager {
 	return newFieldManager(typeConverter, kind, "", options)
@@ -93,12 +92,12 @@ func (m *tester) Update(obj runtime.Object, manager string) error {
 func (m *tester) ManagedFields() []metav1.ManagedFieldsEntry {
 	accessor, err := meta.Accessor(m.live)
 	if err != nil {
-		return nil // the last update was of something without metadata
+		return nil // the last update stored an object without metadata
 	}
 	return accessor.GetManagedFields()
 }
 
-// noConversion returns every object as it is.
+// noConversion returns every object unchanged.
 type noConversion struct{}
 
 var errNoConversion = errors.New("a fake field manager converts nothing")

@@ -29,7 +29,7 @@ func deployment(format string, args ...any) *unstructured.Unstructured {
 	return u
 }
 
-// state returns what both must agree on.
+// state returns the state that must be the same for both.
 func state(t *testing.T, m upstream.TestFieldManager) string {
 	entries := m.ManagedFields()
 	for i := range entries {
@@ -42,7 +42,7 @@ func state(t *testing.T, m upstream.TestFieldManager) string {
 	return string(out)
 }
 
-// TestSameAsUpstream does the same writes with both.
+// TestSameAsUpstream makes the same writes with both engines.
 func TestSameAsUpstream(t *testing.T) {
 	types := apimachinery.FromTypes(openapi.Builtin())
 	for name, pair := range map[string][2]upstream.TestFieldManager{
@@ -60,7 +60,7 @@ func TestSameAsUpstream(t *testing.T) {
 				require.Equal(t, up == nil, own == nil, "upstream: %v, tenure: %v", up, own)
 				require.JSONEq(t, state(t, pair[0]), state(t, pair[1]))
 			}
-			for i := range 15 { // more updaters than the cap
+			for i := range 15 { // more updaters than the default cap
 				both(func(m upstream.TestFieldManager) error {
 					return m.Update(
 						deployment(`{"metadata": {"labels": {"l%d": "v"}}, "spec": {"replicas": %d}}`, i, i), fmt.Sprint("m", i),
@@ -84,7 +84,7 @@ func TestSameAsUpstream(t *testing.T) {
 	}
 }
 
-// updater is what both fakes are.
+// updater has the common methods of both fakes.
 type updater interface {
 	Update(live, now runtime.Object, manager string) (runtime.Object, error)
 }

@@ -6,11 +6,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// prune removes from merged what the manager applied last time, dropped from
-// this intent, and nobody else owns (spec rule 6): it removes all that last
-// owned, puts back what is owned at each version, and then what was removed
-// along with a candidate but never was last's. Where a conversion fails nothing
-// is removed.
+// prune removes from merged the fields that the manager applied last time, dropped from this intent, and that no other
+// manager owns (spec rule 6). It first removes all fields that last owned, then restores the fields that are owned at
+// each version, and then the fields that were removed along with a candidate but were never owned by last. If a
+// conversion fails, nothing is removed.
 func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	kept := func(err error) object[V] {
 		w.host.Warn(last.Name, last.Version, err)
@@ -36,8 +35,8 @@ func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	return pruned
 }
 
-// restoreOwned restores fields of merged that pruned lacks and some entry owns, at one version after the other: first
-// at pruned's version, so that fields which a conversion needs are restored before it.
+// restoreOwned restores fields of merged that pruned lacks and that an entry owns, one version after another: first at
+// the version of pruned, so that fields which a conversion needs are restored before that conversion.
 func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	for _, version := range w.versions(pruned.version) {
 		converted, err := w.at(merged, version)
@@ -63,8 +62,7 @@ func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	return pruned, nil
 }
 
-// versions returns the versions of the entries: the given one first, if there is
-// an entry of it, then the others in order.
+// versions returns the versions of the entries: the given version first, if an entry has it, then the others, sorted.
 func (w *Write[V]) versions(first string) []string {
 	var out []string
 	for _, e := range w.entries {
@@ -80,13 +78,12 @@ func (w *Write[V]) versions(first string) []string {
 	return out
 }
 
-// owned returns the paths that an intent of the whole object would own, with the
-// declared fields around them.
+// owned returns the paths that an intent with the whole object would own, and the declared fields around them.
 func (o object[V]) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
-// less returns o without the paths of set, with nulls for containers that held nothing else: they are treated as
+// less returns o without the paths of set. Containers that contained nothing else become null, and are so still
 // present.
 func (w *Write[V]) less(o object[V], set *fieldpath.Set) object[V] {
 	return w.with(o, o.typ.RemoveToNull(o.tree, set))

@@ -1,9 +1,7 @@
-// Package updater does what the Updaters of smdv4 and smdv6 have in common: the steps of a
-// write.
+// Package updater implements the steps of a write that the Updaters of smdv4 and smdv6 share.
 //
-// A version of structured-merge-diff has Go types of its own, which have no interface in
-// common. [Host] says what the steps need of them; all else is of Tenure's types: trees,
-// types, sets of paths.
+// Each version of structured-merge-diff has its own Go types, without a common interface. [Host] has the methods that
+// the steps need for these types; everything else uses Tenure's types: trees, types, sets of paths.
 //
 //	w, err := updater.Start(host, live, object, version, entries, manager)
 //	entries, err = w.Update()                         // or
@@ -19,48 +17,46 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Host has the typed values of one version of structured-merge-diff, which are V, and what a
-// host set in its Updater.
+// Host handles the typed values, V, of one version of structured-merge-diff, and the settings of its Updater.
 type Host[V any] interface {
-	// Read returns a value and its type as Tenure has them.
+	// Read returns a value and its type in Tenure's form.
 	Read(v V) (tree any, t *typed.Type, err error)
-	// With returns a value of the type of v that holds tree, which is known to be valid.
+	// With returns a value of the type of v with the content of tree, which is known to be valid.
 	With(v V, tree any) V
 	// Convert returns a value at another version.
 	Convert(v V, version string) (V, error)
-	// IsMissingVersionError reports whether an error of Convert says that there is no such
-	// version.
+	// IsMissingVersionError reports whether an error of Convert means that the version does not exist.
 	IsMissingVersionError(err error) bool
-	// Filter returns set without what a write at a version leaves alone.
+	// Filter returns set without the fields that a write at a version does not own.
 	Filter(version string, set *fieldpath.Set) (*fieldpath.Set, error)
-	// Warn is told of entries that were kept as they are because Convert failed.
+	// Warn is called for entries that are kept unchanged because Convert failed.
 	Warn(manager, version string, err error)
 }
 
-// Entry is what one manager owns.
+// Entry is the set of fields that one manager owns, and how it owns them.
 type Entry struct {
 	Name, Version string
 	Set           *fieldpath.Set
 	Applied       bool
-	// gone entries are of a version that can't be converted to: nothing is
-	// compared with them.
+	// gone means that the object can't be converted to the entry's version, so nothing is compared with the entry.
 	gone bool
 }
 
-// Conflicts is the error of an apply without force: what it would take from others, sorted
-// by manager and path.
+// Conflicts is the error of an apply without force: the fields that it would take from others, sorted by manager and
+// path.
 type Conflicts []Conflict
 
-// Conflict is one path of one manager.
+// Conflict is one path that one manager owns.
 type Conflict struct {
 	Manager string
 	Path    fieldpath.Path
 }
 
-// Error lists the conflicts. A host gets the types of its own version of structured-merge-diff.
+// Error returns only the number of conflicts. Hosts get the conflict types of their own version of
+// structured-merge-diff.
 func (c Conflicts) Error() string { return fmt.Sprintf("%d conflicts", len(c)) }
 
-// object is a value at a version, as both have it.
+// object is a value at a version, in the forms of the host and of Tenure.
 type object[V any] struct {
 	value   V
 	tree    any
@@ -73,7 +69,7 @@ func objectOf[V any](h Host[V], v V, version string) (object[V], error) {
 	return object[V]{v, tree, t, version}, err
 }
 
-// Write is one write on its way through the steps.
+// Write is the state of one write.
 type Write[V any] struct {
 	host      Host[V]
 	manager   string
@@ -82,8 +78,8 @@ type Write[V any] struct {
 	entries   []Entry // sorted by manager
 }
 
-// Start reads what a write is given, and brings the entries up to the topology of today
-// (spec rule 8). entries must be sorted by name; they are not changed.
+// Start reads the arguments of a write, and adapts the entries to the current topology (spec rule 8). entries must be
+// sorted by name; they are not changed.
 func Start[V any](h Host[V], live, object V, version string, entries []Entry, manager string) (*Write[V], error) {
 	w := &Write[V]{host: h, manager: manager, version: version, entries: slices.Clone(entries)}
 	var err error
@@ -117,13 +113,13 @@ func (w *Write[V]) at(o object[V], version string) (object[V], error) {
 	return objectOf(w.host, converted, version)
 }
 
-// with returns o with another tree.
+// with returns o with tree as its content.
 func (w *Write[V]) with(o object[V], tree any) object[V] {
 	o.value, o.tree = w.host.With(o.value, tree), tree
 	return o
 }
 
-// mine returns the writer's entry, and where it is or belongs.
+// mine returns the writer's entry and its index, or the index at which a new entry belongs.
 func (w *Write[V]) mine() (i int, e Entry, ok bool) {
 	i, ok = slices.BinarySearchFunc(w.entries, w.manager, func(e Entry, name string) int {
 		return strings.Compare(e.Name, name)
@@ -134,8 +130,8 @@ func (w *Write[V]) mine() (i int, e Entry, ok bool) {
 	return i, e, ok
 }
 
-// own makes set what the writer owns. An entry that owns nothing is kept until
-// settle removes it: pruning looks at its version too.
+// own sets the field set of the writer. An entry that owns nothing is kept until settle removes it, because pruning
+// also needs its version.
 func (w *Write[V]) own(set *fieldpath.Set, applied bool) {
 	i, _, ok := w.mine()
 	if ok {

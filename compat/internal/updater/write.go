@@ -8,9 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Update returns the entries that follow when the new object is stored in the place of live:
-// the manager owns what it added or changed along with what it owned before, others lose what
-// was changed or removed (spec rule 5).
+// Update returns the entries after the new object replaces live: the manager owns what it added or changed and what it
+// owned before; others lose what was changed or removed (spec rule 5).
 func (w *Write[V]) Update() ([]Entry, error) {
 	change, err := w.settle(w.new, true)
 	if err != nil {
@@ -18,7 +17,7 @@ func (w *Write[V]) Update() ([]Entry, error) {
 	}
 	_, mine, _ := w.mine()
 	if mine.gone {
-		mine.Set = nil // paths of another version, which nothing can translate
+		mine.Set = nil // these paths are at another version and can't be translated
 	}
 	owned, err := w.host.Filter(w.version, mine.Set.Difference(change.Removed).Union(change.AddedOrModified()))
 	if err != nil {
@@ -28,12 +27,12 @@ func (w *Write[V]) Update() ([]Entry, error) {
 	return w.entries, nil
 }
 
-// intents are the rules for intents: their hosts validate them.
+// intents are the rules for intents. Hosts validate intents themselves.
 var intents = typed.Rules{AllowUnknown: true}
 
-// Apply returns live with the new object, an intent, merged into it, whether that is another
-// object than live, and the entries that follow. The error is [Conflicts] when others own
-// fields that the intent would change and force is false.
+// Apply merges the new object, an intent, into live. It returns the result, whether the result differs from live, and
+// the resulting entries. If others own fields that the intent would change and force is false, the error is
+// [Conflicts].
 func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, err error) {
 	fail := func(err error) (V, bool, []Entry, error) {
 		var none V
@@ -53,7 +52,7 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 	w.own(set, true)
 	if !last.gone && !last.Set.IsEmpty() {
 		now = w.prune(now, last)
-		// What the intent owns is as the intent has it, whatever removal made of it.
+		// Fields that the intent owns have the intent's values, whatever the removal did to them.
 		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
 			if found, err = intent.typ.Merge(now.tree, owned, intents); err != nil {
 				return fail(fmt.Errorf("merging: %w", err))
@@ -67,8 +66,8 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 	return now.value, !typed.Equal(w.live.tree, now.tree), w.entries, nil
 }
 
-// Extract returns the part of v whose paths are in items. Items of keyed lists have their key
-// fields when withKeys is true, else only those that are in items (spec rule 7).
+// Extract returns the part of v whose paths are in items. If withKeys is true, items of keyed lists have all their key
+// fields; otherwise only the key fields that are in items (spec rule 7).
 func Extract[V any](h Host[V], v V, items *fieldpath.Set, withKeys bool) (V, error) {
 	tree, t, err := h.Read(v)
 	if err != nil {
@@ -78,7 +77,7 @@ func Extract[V any](h Host[V], v V, items *fieldpath.Set, withKeys bool) (V, err
 	return h.With(v, t.Extract(tree, items, withKeys)), nil
 }
 
-// Merge returns v with intent merged into it, as a value of the type of intent.
+// Merge merges intent into v, and returns the result as a value of intent's type.
 func Merge[V any](h Host[V], v, intent V) (V, error) {
 	var none V
 	before, _, err := h.Read(v)
@@ -96,10 +95,9 @@ func Merge[V any](h Host[V], v, intent V) (V, error) {
 	return h.With(intent, merged.Value), nil
 }
 
-// settle takes from every manager but the writer what the write changed or
-// removed (spec rule 5), and drops entries that own nothing any more. What it
-// takes of changed fields is a conflict without force. It returns the change at
-// the write's own version.
+// settle removes from the entries of all managers except the writer the fields that the write changed or removed (spec
+// rule 5), and removes entries that no longer own a field. Without force, losses of changed fields are conflicts.
+// settle returns the change at the version of the write.
 func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
 	changes := map[string]typed.Comparison{}
 	compare := func(version string) (typed.Comparison, error) {
@@ -142,8 +140,7 @@ func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
 	return own, nil
 }
 
-// compare returns what is other in now than in live at a version, but for what writes there
-// leave alone.
+// compare returns how now differs from live at a version, without the fields that writes at that version do not own.
 func (w *Write[V]) compare(now object[V], version string) (typed.Comparison, error) {
 	before, err := w.at(w.live, version)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
 
-// ownDifferences are those from v6 that v4 does not have, or has otherwise.
+// ownDifferences are differences from v6 that v4 does not have, or that are different in v4.
 var ownDifferences = []difference{
 	{"differenceExtracted", "an owned container that others filled is extracted empty, and as null by v6 (doc/differences.md, 11)", func(t *testing.T) {
 		live, err := thing(t, "thing").FromYAML(`{labels: {x: b}}`)

@@ -10,15 +10,15 @@ import (
 	tenurefake "github.com/tenure-ssa/tenure/controllerruntime/fake"
 )
 
-// Clientset is client-go's fake clientset on a tracker of package fake. It implements kubernetes.Interface.
+// Clientset is client-go's fake clientset with a tracker of package fake. It implements kubernetes.Interface.
 type Clientset struct {
 	*fake.Clientset
 	tracker testing.ObjectTracker
 }
 
-// NewClientset returns a clientset with some objects, in place of the function of client-go: it watches and discovers
-// as that one does, does not store dry runs, and applies a status in an entry of its own. Objects are stored as they
-// are given. It panics if one can't be stored, as client-go does.
+// NewClientset returns a clientset with the given objects. It replaces client-go's function: watches and discovery work
+// in the same way; dry runs are not stored, and an apply to the status has its own entry. Objects are stored unchanged.
+// Like client-go's, it panics if an object can't be stored.
 func NewClientset(objects ...runtime.Object) *Clientset {
 	tracker := tenurefake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), nil)
 	for _, object := range objects {
@@ -26,7 +26,7 @@ func NewClientset(objects ...runtime.Object) *Clientset {
 			panic(err)
 		}
 	}
-	// Its successor compiles all schemas for a tracker that is not used.
+	// client-go's newer NewClientset would compile all schemas for a tracker that is not used.
 	c := &Clientset{fake.NewSimpleClientset(), tracker}
 	tenurefake.React(&c.Fake, tracker)
 	return c

@@ -29,7 +29,7 @@ func given() *corev1.ConfigMap {
 	}
 }
 
-// TestWatchesAndDiscovers: informers see objects that were there and objects that are written.
+// TestWatchesAndDiscovers: informers see existing objects and written objects.
 func TestWatchesAndDiscovers(t *testing.T) {
 	c := kubernetesfake.NewClientset(given())
 	_, err := c.Discovery().ServerVersion()
@@ -54,7 +54,7 @@ func TestWatchesAndDiscovers(t *testing.T) {
 	require.Panics(t, func() { kubernetesfake.NewClientset(&metav1.Status{}) })
 }
 
-// TestDryRunsAreNotStored: each write returns what it would store, and its errors, and stores nothing.
+// TestDryRunsAreNotStored: each dry run returns the object that it would store, or its error, and stores nothing.
 func TestDryRunsAreNotStored(t *testing.T) {
 	ctx := t.Context()
 	c := kubernetesfake.NewClientset(given()).CoreV1().ConfigMaps("default")
@@ -91,8 +91,8 @@ func TestDryRunsAreNotStored(t *testing.T) {
 	require.Equal(t, []corev1.ConfigMap{*given()}, list.Items)
 }
 
-// TestStatusHasItsOwnEntry: what a manager applied to the object itself stays when it applies the status, and conflicts
-// are about the status.
+// TestStatusHasItsOwnEntry: fields that a manager applied to the main resource stay when it applies the status, and
+// conflicts are about the status.
 func TestStatusHasItsOwnEntry(t *testing.T) {
 	ctx, o := t.Context(), metav1.ApplyOptions{FieldManager: "m"}
 	pods := kubernetesfake.NewClientset().CoreV1().Pods("default")

@@ -13,18 +13,19 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// kubernetes is a version of the k8s.io libraries, and of the controller-runtime that requires it.
+// kubernetes is a version of the k8s.io libraries, and the version of controller-runtime that requires it.
 type kubernetes struct{ version, controllerRuntime string }
 
-// maintained has the oldest version that released modules require, those between, and the newest. The first and the
-// last are in go.mod.
+// maintained has the oldest version that released modules require, the newest version, and the minor versions between.
+// The first and the last are in go.mod.
 var maintained = []kubernetes{{"v0.35.0", "v0.23.0"}, {"v0.36.3", "v0.24.1"}, {"v0.37.2", "v0.25.2"}}
 
-// compatibilityPage has the table.
+// compatibilityPage is the document with the table.
 const compatibilityPage = "doc/compatibility.md"
 
-// compatibility tests the released modules with versions of Kubernetes, minors such as 0.35 or all, and compares the
-// lines of the table with what it found, or writes them. A module that requires a newer version is not tested.
+// compatibility tests the released modules with Kubernetes versions, either minors such as 0.35 or all, and compares
+// the results with the lines of the table, or writes the lines. It does not test a module that requires a newer
+// version.
 func (all *modules) compatibility(minors []string, write bool) error {
 	page, err := os.ReadFile(filepath.Join(all.root, compatibilityPage))
 	if err != nil {
@@ -57,8 +58,8 @@ func (all *modules) compatibility(minors []string, write bool) error {
 	return os.WriteFile(filepath.Join(all.root, compatibilityPage), []byte(text), 0o666)
 }
 
-// testWith tests the modules that do not require a newer version than k, in a workspace of these and of a user's module
-// at that version, and returns a line of the table. The random searches run with the newest version only.
+// testWith tests the modules that do not require a newer version than k, in a workspace with these modules and a user's
+// module at that version, and returns a line of the table. Random searches run only with the newest version.
 func (all *modules) testWith(k kubernetes) (line string, err error) {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -101,8 +102,8 @@ func (all *modules) testWith(k kubernetes) (line string, err error) {
 	return line, err
 }
 
-// useAt makes the module of a controller at a version of Kubernetes, adds Tenure to it by the lines of
-// doc/compatibility.md for a clone, and checks that it builds and is still at that version.
+// useAt makes the module of a controller at a Kubernetes version, adds Tenure to it with the commands for a clone in
+// doc/compatibility.md, and checks that it builds and still has that version.
 func (all *modules) useAt(k kubernetes, dir string, edit []string) error {
 	want := map[string]string{"sigs.k8s.io/controller-runtime": k.controllerRuntime}
 	for _, name := range []string{"api", "apimachinery", "apiextensions-apiserver", "client-go"} {

@@ -1,4 +1,4 @@
-// Command release keeps the modules of the repository fit for a release.
+// Command release prepares the modules of the repository for releases.
 //
 //	cd internal/tools && GOWORK=off go run ./release COMMAND
 //
@@ -10,11 +10,12 @@
 //	prepare VERSION   make the modules require each other at VERSION, and print the commands that tag them
 //
 // A release is one version of all released modules: the root module has the tag vX.Y.Z, the module in the folder
-// apiserver the tag apiserver/vX.Y.Z. GoReleaser makes what people download (.goreleaser.yaml).
+// apiserver the tag apiserver/vX.Y.Z. GoReleaser makes the downloads (.goreleaser.yaml).
 //
-// Between releases, the modules need each other as they are in the tree, and not at the version that go.mod requires.
-// In the workspace, go.work takes care of that, with replace directives in go.mod of one module of tests. Released
-// modules have none: they do not hold for whoever imports a module, and go install refuses a command that has one.
+// Between releases, the modules need each other as they are in the tree, not at the versions in go.mod. In the
+// workspace, go.work resolves the modules to each other; go.mod of one test module has replace directives. Released
+// modules have none: replace directives do not apply to importing modules, and go install rejects a command whose
+// module has one.
 package main
 
 import (
@@ -73,7 +74,7 @@ func run(args []string) error {
 	return usage
 }
 
-// testModules are the folders of modules that hold only tests, checks and measurements. They are not released.
+// testModules are the folders of modules with only tests, checks and measurements. They are not released.
 var testModules = []string{"benchmarks", "hosts", "test"}
 
 // modules are the modules of a workspace.
@@ -113,7 +114,7 @@ func (all *modules) file(dir, name string) string {
 	return filepath.Join(all.root, filepath.FromSlash(dir), name)
 }
 
-// edit returns go.mod of a module after change. It checks that a release can have it.
+// edit returns the go.mod of a module after change. It checks that a release can have this go.mod.
 func (all *modules) edit(m module, change func(file *modfile.File, other module) error) ([]byte, error) {
 	name := path.Join(m.dir, "go.mod")
 	data, err := os.ReadFile(filepath.Join(all.root, name))
@@ -143,12 +144,12 @@ func (all *modules) edit(m module, change func(file *modfile.File, other module)
 	return file.Format()
 }
 
-// at returns a change that requires the other modules at a version.
+// at returns a change that sets the required version of the other modules.
 func at(version string) func(*modfile.File, module) error {
 	return func(file *modfile.File, other module) error { return file.AddRequire(other.path, version) }
 }
 
-// prepare writes a version into the requirements of the modules on each other, and prints what tags them.
+// prepare sets the versions at which the modules require each other, and prints the commands that tag them.
 func (all *modules) prepare(version string) error {
 	if semver.Canonical(version) != version {
 		return fmt.Errorf("%q is no version, expected one as in v1.2.3", version)
@@ -172,7 +173,7 @@ func (all *modules) prepare(version string) error {
 	return nil
 }
 
-// output runs a command in a folder and returns what it prints, without the last line break.
+// output runs a command in a folder and returns its output without the last line break.
 func output(dir string, env []string, name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Dir, command.Env = dir, append(os.Environ(), env...)

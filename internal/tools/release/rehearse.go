@@ -13,7 +13,7 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// rehearsal is what users do with a release.
+// rehearsal describes what users do with a release.
 type rehearsal struct {
 	command string   // the package to install, relative to the root module
 	args    []string // to run the command with; ROOT in them is the root of the repository
@@ -34,7 +34,7 @@ var tenure = rehearsal{
 // rehearse does with the tree what users do with a release, in empty folders and outside of the workspace. It packs the
 // released modules into zip files, as the go command does for a tag, in a folder that is the first GOPROXY. Other
 // modules come from the module cache. No other proxy is used: the go command also looks for a module with the path of
-// each package that it installs, and any response other than "not found" makes it fail.
+// each package that it installs, and fails after any response except "not found".
 func (all *modules) rehearse(r rehearsal) error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -86,7 +86,7 @@ func (all *modules) rehearse(r rehearsal) error {
 		{"go", "doc", root + r.doc}, {"go", "list", "-m", "all"}, {"go", "mod", "vendor"},
 	} {
 		fmt.Println(strings.Join(command, " "))
-		if command[1] == "doc" { // it lists all modules, for which a build leaves too little in the module cache
+		if command[1] == "doc" { // go doc lists all modules, and a build does not cache enough of them
 			env = append(env, "GOPROXY=file://"+proxy+","+online)
 		}
 		printed, err := output(dir, env, command[0], command[1:]...)
@@ -101,8 +101,8 @@ func (all *modules) rehearse(r rehearsal) error {
 	return nil
 }
 
-// copyTree copies what git tracks, or would add, and returns a version that is a digest of it: the module cache never
-// looks twice at a version that it knows.
+// copyTree copies the files that git tracks or would add, and returns a version that is a digest of them, because the
+// module cache never reads a version that it already has.
 func (all *modules) copyTree(tree string) (version string, err error) {
 	names, err := output(all.root, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -112,7 +112,7 @@ func (all *modules) copyTree(tree string) (version string, err error) {
 	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
 		info, err := os.Lstat(filepath.Join(all.root, name))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-			continue // deleted in the tree, or a link, which has no place in a module
+			continue // deleted in the tree, or a link, which a module can't contain
 		}
 		data, err := os.ReadFile(filepath.Join(all.root, name))
 		if err != nil {
@@ -127,8 +127,8 @@ func (all *modules) copyTree(tree string) (version string, err error) {
 	return fmt.Sprintf("v0.0.0-rehearsal-%x", digest.Sum(nil)[:8]), nil
 }
 
-// pack writes the files of one version of a module that GOPROXY serves. A module without a LICENSE gets the
-// repository's, as from the go command.
+// pack writes the files that GOPROXY serves for one version of a module. A module without a LICENSE gets the
+// repository's, as with the go command.
 func (all *modules) pack(m module, version, tree, proxy string) error {
 	goMod, err := all.edit(m, at(version))
 	if err != nil {

@@ -51,7 +51,7 @@ func (all *modules) read(t *testing.T, name string) string {
 func TestTidy(t *testing.T) {
 	require.NoError(t, load(t, nil).tidy(false))
 
-	// A requirement on a module of the tree that is not written down.
+	// A requirement on a module of the tree is missing.
 	all := load(t, map[string]string{"cmd/go.mod": "module example.com/lib/cmd\n\ngo 1.26.0\n"})
 	require.ErrorContains(t, all.tidy(false), "is not tidy")
 	require.NoError(t, all.tidy(true))
@@ -75,7 +75,7 @@ func TestPrepare(t *testing.T) {
 	require.Equal(t, strings.Replace(workspace["cmd/go.mod"], "v0.0.0", "v0.1.0", 1), all.read(t, "cmd/go.mod"))
 }
 
-// TestHelmController lists what package helm adds to a program that embeds Helm's SDK: no module of others, and no
+// TestHelmController shows what package helm adds to a program that embeds Helm's SDK: no third-party module, and no
 // other version of Kubernetes or of Helm.
 func TestHelmController(t *testing.T) {
 	root, err := filepath.Abs("../../..")
@@ -109,7 +109,7 @@ func TestHelmController(t *testing.T) {
 	}, added)
 }
 
-// requirements returns the versions that go.mod of a folder requires.
+// requirements returns the versions that the go.mod in a folder requires.
 func requirements(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sizes prints how large the programs are for this machine, by the flags of the build, and what takes the space with
-// the tags of a release, as two tables in Markdown.
+// sizes prints the sizes of the programs for this machine by build flags, and the sizes of their parts with the tags of
+// a release, as two Markdown tables.
 func (all *modules) sizes() error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -69,7 +69,7 @@ func (all *modules) sizes() error {
 
 func megabytes(size int64) string { return fmt.Sprintf("%.1f MB", float64(size)/1e6) }
 
-// build builds a program of module cmd in a folder, and returns its path.
+// build builds a program of module cmd in a folder and returns its path.
 func (all *modules) build(dir, program string, flags ...string) (string, error) {
 	path := filepath.Join(dir, program)
 	args := append(append([]string{"build", "-o", path}, flags...), "./cmd/"+program)
@@ -77,7 +77,7 @@ func (all *modules) build(dir, program string, flags ...string) (string, error) 
 	return path, err
 }
 
-// partsOf adds up the symbols of a program that is not stripped, by the module of their package.
+// partsOf adds up the sizes of the symbols of a program that is not stripped, by module.
 func (all *modules) partsOf(path, program, tags string) (map[string]int64, error) {
 	list, err := output(all.root, nil, "go", "list", "-deps", tags,
 		"-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{else}}Go's library and runtime{{end}}", "./cmd/"+program)
@@ -108,7 +108,7 @@ func (all *modules) partsOf(path, program, tags string) (map[string]int64, error
 	return parts, nil
 }
 
-// partOf returns the module that a symbol belongs to, or what the linker makes it for.
+// partOf returns the module that a symbol belongs to, or the purpose for which the linker creates the symbol.
 func partOf(symbol string, moduleOf map[string]string) string {
 	switch {
 	case symbol == "runtime.pclntab" || strings.HasPrefix(symbol, "runtime.findfunc"):
@@ -118,7 +118,7 @@ func partOf(symbol string, moduleOf map[string]string) string {
 	case strings.HasPrefix(symbol, "go:"):
 		return "strings and other data of several packages"
 	}
-	name, _, _ := strings.Cut(symbol, "[") // type arguments have paths, too
+	name, _, _ := strings.Cut(symbol, "[") // type arguments contain paths, too
 	slash := strings.LastIndexByte(name, '/') + 1
 	dot := strings.IndexByte(name[slash:], '.')
 	if dot < 0 {

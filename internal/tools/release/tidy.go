@@ -12,9 +12,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// tidy runs go mod tidy for each module, without the workspace, over copies of go.mod and go.sum in which replace
-// directives name the other modules in the tree. It compares the result with the files of the tree, or writes it. A
-// module that was tidied may untidy modules that require it, so it continues until nothing is left to write.
+// tidy runs go mod tidy for each module, without the workspace, on copies of go.mod and go.sum with replace directives
+// for the other modules in the tree. It compares the results with the files in the tree, or writes them. Tidying a
+// module may make modules that require it untidy, so tidy repeats until nothing changes.
 func (all *modules) tidy(write bool) error {
 	for {
 		hasWritten := false
@@ -95,7 +95,7 @@ func (all *modules) tidyOne(m module, write bool) (hasWritten bool, err error) {
 	return hasWritten, nil
 }
 
-// withoutReplaces returns a go.mod without replace directives but some.
+// withoutReplaces returns a go.mod without its replace directives, except those in kept.
 func withoutReplaces(goMod []byte, kept map[string]bool) ([]byte, error) {
 	file, err := modfile.Parse("go.mod", goMod, nil)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package twins_test generates the packages for other versions of structured-merge-diff from package smdv4. It is a
-// package of its own so that it runs when they do not compile.
+// separate package, so that it can run when the generated packages do not compile.
 //
 //	go test ./compat/smdv6/internal/twins -update            # smdv6
 //	go test ./compat/smdv6/internal/twins -update -line v7   # smdv7, which is not in the repository: it needs Go 1.27
@@ -25,8 +25,8 @@ var (
 // compat is the folder of the packages.
 const compat = "../../.."
 
-// twins returns the files of a package by their names: the files that are made of smdv4's, and the files of v7 that are
-// made of smdv6's own.
+// twins returns the files of a package by name: the files that are generated from smdv4's, and, for v7, the files that
+// are generated from smdv6's own.
 func twins(t *testing.T, line string) map[string]string {
 	out := map[string]string{}
 	add := func(from, header string, names ...string) {
@@ -58,7 +58,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestTwins compares the files of a package with smdv4's: code for all versions is written once.
+// TestTwins compares the files of a package with smdv4's, because code for all versions is written only once.
 func TestTwins(t *testing.T) {
 	dir, files := filepath.Join(compat, "smd"+*line), twins(t, *line)
 	if *update {
@@ -71,7 +71,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestNextLine: the package for v7 can be made at any time, imports no other version, and is left out by an older Go.
+// TestNextLine: package smdv7 can be generated at any time, imports no other version, and is ignored by older Go
+// versions.
 func TestNextLine(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, twins(t, "v7"))

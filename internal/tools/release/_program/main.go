@@ -1,5 +1,5 @@
-// Command program is what a newcomer writes: it applies with the library, and to an API server in process. The release
-// tool builds it outside of the workspace, from the modules as users get them.
+// Command program is a program as a new user would write it: it applies with the library, and to an API server in the
+// same process. The release tool builds it outside of the workspace, from the modules as users get them.
 package main
 
 import (
