@@ -71,8 +71,9 @@ func (c Conflicts) Sort() {
 	slices.SortStableFunc(c, func(a, b Conflict) int { return a.Owner.Compare(b.Owner) })
 }
 
-// MaxText is the maximum length of a message, in bytes. Conflicts beyond it are counted, but not listed (spec rule
-// 12.7): each conflict names its path and its owner, so that their list could be far longer than the objects.
+// MaxText is the maximum length of a message, in bytes. Conflicts beyond it are counted, but not listed
+// (spec rule 12.7): each conflict names its path and its owner, so that their list could be far longer than the
+// objects.
 const MaxText = 4 << 20
 
 // Error returns the message of the Status.

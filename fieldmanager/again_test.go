@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestAppliedTwice: after the first apply, the object matches the intent, and a second apply changes nothing (spec rule
-// 6.4).
+// TestAppliedTwice: after the first apply, the object matches the intent, and a second apply changes nothing
+// (spec rule 6.4).
 func TestAppliedTwice(t *testing.T) {
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	thing := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}

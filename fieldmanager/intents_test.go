@@ -129,8 +129,8 @@ func TestEmptyIntentDropsEntry(t *testing.T) {
 	}
 }
 
-// TestStructWithoutEntries: before-first-apply owns the fields that a Go struct has before the first apply (spec rule
-// 1.5), unless the object is about to be created.
+// TestStructWithoutEntries: before-first-apply owns the fields that a Go struct has before the first apply
+// (spec rule 1.5), unless the object is about to be created.
 func TestStructWithoutEntries(t *testing.T) {
 	empty := &widget{}
 	empty.SetGroupVersionKind(widgetKind)
@@ -152,8 +152,8 @@ func TestStructWithoutEntries(t *testing.T) {
 	}
 }
 
-// TestOwnEntryOfOtherVersionCannotBeDecoded: such an entry causes no removal, and one warning for the host (spec rule
-// 10.1).
+// TestOwnEntryOfOtherVersionCannotBeDecoded: such an entry causes no removal, and one warning for the host
+// (spec rule 10.1).
 func TestOwnEntryOfOtherVersionCannotBeDecoded(t *testing.T) {
 	type m = map[string]any
 	told := 0

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
-// TestLastApplied shows for which conflicts kubectl is excused because of the annotation of client-side apply (spec
-// rule 9.1).
+// TestLastApplied shows for which conflicts kubectl is excused because of the annotation of client-side apply
+// (spec rule 9.1).
 func TestLastApplied(t *testing.T) {
 	const header = `{"apiVersion":"example.dev/v1","kind":"Thing",`
 	for _, row := range []struct {

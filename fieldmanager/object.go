@@ -225,8 +225,8 @@ const (
 )
 
 // ObjectError says which object of a write is at fault. For the applied or new object, which the client can correct, a
-// server responds with 400 or 422; for the live object, with 500. An object that exceeds a limit is at fault (spec rule
-// 12.8): then Err is a typed.Errors or *managedfields.Error.
+// server responds with 400 or 422; for the live object, with 500. An object that exceeds a limit is at fault
+// (spec rule 12.8): then Err is a typed.Errors or *managedfields.Error.
 type ObjectError struct {
 	// Role is the role of the object in the write.
 	Role Role

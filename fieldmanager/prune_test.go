@@ -48,8 +48,8 @@ func TestPruneFollowsTheLastVersion(t *testing.T) {
 }
 
 // TestPruneConvertsInOrder: other managers' fields are restored at the versions of their entries: first at the version
-// of the last apply, so that no conversion gets an object without the fields that it needs; then in sorted order (spec
-// rule 6.1).
+// of the last apply, so that no conversion gets an object without the fields that it needs; then in sorted order
+// (spec rule 6.1).
 func TestPruneConvertsInOrder(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
@@ -110,8 +110,8 @@ func TestPruneConvertsInOrder(t *testing.T) {
 	}
 }
 
-// TestPruneOfManyVersions shows the maximum number of versions with which dropped fields are still removed (spec rule
-// 12.5). Several entries of one version are one version.
+// TestPruneOfManyVersions shows the maximum number of versions with which dropped fields are still removed
+// (spec rule 12.5). Several entries of one version are one version.
 func TestPruneOfManyVersions(t *testing.T) {
 	for _, row := range []struct {
 		name, why string

@@ -295,8 +295,8 @@ func (w *updateWrite) refuse(changes *comparisons) (*comparisons, error) {
 	return changes, nil
 }
 
-// track returns the entries after an update by manager: the manager owns what it changed and what it owned before (spec
-// rule 5.5). entries must not be used afterwards.
+// track returns the entries after an update by manager: the manager owns what it changed and what it owned before
+// (spec rule 5.5). entries must not be used afterwards.
 //
 // For example, alice owns .spec.replicas and .spec.paused by an apply, and ctl owns .spec.image by an update. ctl sets
 // replicas, and removes paused and image:

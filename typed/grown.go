@@ -11,8 +11,8 @@ import (
 )
 
 // A keyed list may get another key field with a default, as the ports of Services did. Older paths lack this field and
-// would no longer select any item, so the owners would lose the items. Such paths are read with the default (spec rule
-// 8.4).
+// would no longer select any item, so the owners would lose the items. Such paths are read with the default
+// (spec rule 8.4).
 
 // lacksKey reports whether the text of a key may lack a key field that has a default. It does not decode the text. Its
 // only false positives are keys with escaped names.

@@ -25,11 +25,11 @@ func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 	return nil, false
 }
 
-// Reconcile returns set adapted to the topology of t, which may have changed since set was made (spec rules 8.1, 8.2,
-// 8.3 and 8.4). If a value became atomic, each owner of something in it owns the whole value. If a value became
-// granular, its owners still own the value itself. Keys of list items get the defaults of the key fields that they
-// lack. Paths that t does not know are kept. If t itself is atomic, all paths are kept, because nobody owns a whole
-// object. For example:
+// Reconcile returns set adapted to the topology of t, which may have changed since set was made
+// (spec rules 8.1, 8.2, 8.3 and 8.4). If a value became atomic, each owner of something in it owns the whole value. If
+// a value became granular, its owners still own the value itself. Keys of list items get the defaults of the key fields
+// that they lack. Paths that t does not know are kept. If t itself is atomic, all paths are kept, because nobody owns a
+// whole object. For example:
 //
 //	set                        .spec.selector.app  .spec.ports[port=80]
 //	selector is atomic now     .spec.selector      .spec.ports[port=80]
