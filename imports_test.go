@@ -216,11 +216,11 @@ func TestImportsGoOneWay(t *testing.T) {
 			for pkg, imports := range importsIn(t, m.dir) {
 				require.Contains(t, allowed, pkg, "a package that has no place among the layers")
 				for file, name := range imports {
-					of, name := moduleOf(name)
-					if of == m.dir {
+					module, name := moduleOf(name)
+					if module == m.dir {
 						require.Contains(t, allowed[pkg], name, "%s imports what it must not know", file)
 					} else {
-						require.Contains(t, m.below, strings.TrimPrefix(of, "."), "%s imports module %s", file, of)
+						require.Contains(t, m.below, strings.TrimPrefix(module, "."), "%s imports module %s", file, module)
 					}
 				}
 			}
@@ -323,8 +323,8 @@ func TestViewPrints(t *testing.T) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		require.NoError(t, err)
 		for _, spec := range file.Imports {
-			for _, of := range []string{"k8s.io/client-go/", "/internal/planning/place", "/internal/planning/cluster"} {
-				require.NotContains(t, spec.Path.Value, of, name)
+			for _, forbidden := range []string{"k8s.io/client-go/", "/internal/planning/place", "/internal/planning/cluster"} {
+				require.NotContains(t, spec.Path.Value, forbidden, name)
 			}
 		}
 	}
@@ -335,8 +335,8 @@ func TestPlanningHasNoServer(t *testing.T) {
 	for _, name := range []string{"internal/planning/go.mod", "helm/go.mod"} {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
-		for _, of := range []string{"k8s.io/apiserver ", "k8s.io/kubernetes ", module + "apiserver ", "helm.sh/"} {
-			require.NotContains(t, string(data), of)
+		for _, forbidden := range []string{"k8s.io/apiserver ", "k8s.io/kubernetes ", module + "apiserver ", "helm.sh/"} {
+			require.NotContains(t, string(data), forbidden)
 		}
 	}
 }

@@ -102,9 +102,9 @@ func TestEveryRuleIsCited(t *testing.T) {
 	require.NotEmpty(t, rules)
 
 	byCode, byTests := map[string]bool{}, map[string]bool{}
-	cites := func(by map[string]bool, path string, list []string) {
+	cites := func(cited map[string]bool, path string, list []string) {
 		for _, rule := range list {
-			by[rule] = true
+			cited[rule] = true
 			if !rules[rule] {
 				t.Errorf("%s cites rule %s, which is not in doc/spec.md", path, rule)
 			}

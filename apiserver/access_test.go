@@ -306,9 +306,9 @@ func TestAccess(t *testing.T) {
 func TestAccountTokens(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
-	var now clock
-	now.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	server, err := apiserver.New(t.Context(), apiserver.Options{Store: store, Token: "admin", Now: now.get})
+	var current clock
+	current.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	server, err := apiserver.New(t.Context(), apiserver.Options{Store: store, Token: "admin", Now: current.get})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	const path = "/api/v1/namespaces/default/serviceaccounts"

@@ -393,13 +393,13 @@ func TestHooksAndWebhooks(t *testing.T) {
 // clientConfig. The webhook's certificate must be valid for the name of the Service.
 func TestWebhookServices(t *testing.T) {
 	hook := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })
-	at, err := url.Parse(hook.URL)
+	hookURL, err := url.Parse(hook.URL)
 	require.NoError(t, err)
 	var asked string
 	h := newHost(t, apiserver.Options{Hooks: admission.Hooks{
 		ResolveService: func(namespace, name string, port int32) (*url.URL, error) {
 			asked = fmt.Sprintf("%s/%s:%d", namespace, name, port)
-			return at, nil
+			return hookURL, nil
 		},
 	}})
 	client := fmt.Sprintf(`{"service":{"namespace":"n","name":"s","path":"/p"},"caBundle":%q}`, hook.ca())
@@ -408,7 +408,7 @@ func TestWebhookServices(t *testing.T) {
 	require.Contains(t, message, "not s.n.svc", "the certificate is for example.com")
 	require.Equal(t, "n/s:443", asked)
 
-	host, port, err := net.SplitHostPort(at.Host)
+	host, port, err := net.SplitHostPort(hookURL.Host)
 	require.NoError(t, err)
 	h = newHost(t, apiserver.Options{})
 	h.must("POST", "/api/v1/namespaces/default/services", "",

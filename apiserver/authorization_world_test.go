@@ -51,9 +51,9 @@ func (w *grantWorld) aggregated(r *rbacv1.ClusterRole) (rules []rbacv1.PolicyRul
 	if r.AggregationRule == nil {
 		return r.Rules
 	}
-	for _, one := range r.AggregationRule.ClusterRoleSelectors {
+	for _, selector := range r.AggregationRule.ClusterRoleSelectors {
 		for _, other := range w.clusterRoles {
-			if other != r && labels.SelectorFromSet(one.MatchLabels).Matches(labels.Set(other.Labels)) {
+			if other != r && labels.SelectorFromSet(selector.MatchLabels).Matches(labels.Set(other.Labels)) {
 				rules = append(rules, w.aggregated(other)...)
 			}
 		}

@@ -141,19 +141,19 @@ func (s *Server) keepGiven(ctx context.Context, r *resources.Resource, given run
 	namespace, _ := metadata["namespace"].(string)
 	name, _ := metadata["name"].(string)
 	change := func(obj runtime.Object) (runtime.Object, error) {
-		now, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 		if err != nil {
 			return nil, err
 		}
-		into, _ := now["metadata"].(map[string]any)
+		into, _ := current["metadata"].(map[string]any)
 		maps.Copy(into, kept)
-		if before, ok := now["status"].(map[string]any); ok {
+		if before, ok := current["status"].(map[string]any); ok {
 			maps.Copy(before, status)
 		} else if len(status) > 0 {
-			now["status"] = status
+			current["status"] = status
 		}
 		out := newStored(r)
-		return out, runtime.DefaultUnstructuredConverter.FromUnstructured(now, out)
+		return out, runtime.DefaultUnstructuredConverter.FromUnstructured(current, out)
 	}
 	return raw.GuaranteedUpdate(ctx, path.Join(r.Prefix, namespace, name), newStored(r), false, nil,
 		storage.SimpleUpdate(change), nil)

@@ -99,9 +99,9 @@ type pipeListener struct {
 }
 
 func (l *pipeListener) dial() (net.Conn, error) {
-	here, there := net.Pipe()
+	here, far := net.Pipe()
 	select {
-	case l.conns <- there:
+	case l.conns <- far:
 		return here, nil
 	case <-l.closed:
 		return nil, net.ErrClosed

@@ -65,9 +65,9 @@ func TestKubeconfigOfUser(t *testing.T) {
 	require.Equal(t, "ca.pem", after.Clusters["prod"].CertificateAuthority, "relative paths stay relative")
 	require.Equal(t, "precious", after.AuthInfos["admin"].Token)
 	require.Equal(t, "precious too", after.AuthInfos["tenure"].Token)
-	at, err := reach(t, path, "tenure-2")
+	address, err := reach(t, path, "tenure-2")
 	require.NoError(t, err)
-	require.Equal(t, server.URL(), at)
+	require.Equal(t, server.URL(), address)
 	require.NoFileExists(t, path+".lock")
 }
 
@@ -95,9 +95,9 @@ func TestKubeconfigOfServers(t *testing.T) {
 		all.Go(func() { others[i] = startWith(t, path) })
 	}
 	all.Wait()
-	at, err := reach(t, path, "")
+	address, err := reach(t, path, "")
 	require.NoError(t, err)
-	require.Equal(t, first.URL(), at, "the current context is still the first one's")
+	require.Equal(t, first.URL(), address, "the current context is still the first one's")
 	seen := map[string]bool{"tenure": true}
 	for _, s := range others {
 		require.False(t, seen[s.Context()], "%s twice", s.Context())
@@ -110,9 +110,9 @@ func TestKubeconfigOfServers(t *testing.T) {
 	require.NoError(t, first.Close())
 	again := startWith(t, path)
 	require.Equal(t, "tenure", again.Context(), "the place of one that has ended")
-	at, err = reach(t, path, "")
+	address, err = reach(t, path, "")
 	require.NoError(t, err)
-	require.Equal(t, again.URL(), at)
+	require.Equal(t, again.URL(), address)
 }
 
 // TestUsersInKubeconfig checks that each user has a context, which the next server replaces.

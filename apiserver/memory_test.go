@@ -208,15 +208,15 @@ func largest(t reflect.Type, path []step, seen map[reflect.Type]bool, found func
 		for to.Kind() == reflect.Pointer {
 			to = to.Elem()
 		}
-		at := append(path[:len(path):len(path)], step{name, number, to.Kind()})
+		fieldPath := append(path[:len(path):len(path)], step{name, number, to.Kind()})
 		if to.Kind() == reflect.Slice || to.Kind() == reflect.Map {
 			if to = to.Elem(); to.Kind() == reflect.Struct && to.Size() > 200 && !seen[to] {
-				found(at)
+				found(fieldPath)
 			}
 		}
 		if !seen[to] {
 			seen[to] = true
-			largest(to, at, seen, found)
+			largest(to, fieldPath, seen, found)
 		}
 	}
 }
@@ -273,20 +273,20 @@ func TestMemoryOfElements(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	found := 0
 	seen := map[reflect.Type]bool{}
-	try := func(path string, gvk schema.GroupVersionKind, at []step) {
+	try := func(path string, gvk schema.GroupVersionKind, fieldPath []step) {
 		if found++; !allBodies && found%4 != 0 {
 			return
 		}
 		for contentType, body := range map[string]string{
-			"": inJSON(gvk, at), "application/vnd.kubernetes.protobuf": inProtobuf(gvk, at),
+			"": inJSON(gvk, fieldPath), "application/vnd.kubernetes.protobuf": inProtobuf(gvk, fieldPath),
 		} {
-			code := requireHeap(t, h, fmt.Sprintf("%v at %v in %s", gvk, at, contentType), "POST", path, contentType, body)
-			require.Equal(t, http.StatusRequestEntityTooLarge, code, "%v at %v", gvk, at)
+			code := requireHeap(t, h, fmt.Sprintf("%v at %v in %s", gvk, fieldPath, contentType), "POST", path, contentType, body)
+			require.Equal(t, http.StatusRequestEntityTooLarge, code, "%v at %v", gvk, fieldPath)
 		}
 	}
-	for gvk, of := range legacyscheme.Scheme.AllKnownTypes() {
-		if gvk.Version == "v1" && strings.HasPrefix(of.PkgPath(), "k8s.io/api/") {
-			largest(of, nil, seen, func(at []step) { try(configMaps, gvk, at) })
+	for gvk, goType := range legacyscheme.Scheme.AllKnownTypes() {
+		if gvk.Version == "v1" && strings.HasPrefix(goType.PkgPath(), "k8s.io/api/") {
+			largest(goType, nil, seen, func(at []step) { try(configMaps, gvk, at) })
 		}
 	}
 	largest(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), nil, seen, func(at []step) {

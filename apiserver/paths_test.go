@@ -18,23 +18,23 @@ func TestOperatedPaths(t *testing.T) {
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
 	h := newHost(t, apiserver.Options{Store: store, Authorizer: authorizer, Anonymous: true})
-	get := func(want int, token, path string) string {
+	requireGet := func(want int, token, path string) string {
 		t.Helper()
 		code, body := asked{token: token, method: "GET", path: path}.of(h.Server)
 		require.Equal(t, want, code, body)
 		return body
 	}
 	for _, path := range []string{"/healthz", "/livez", "/readyz", "/livez?verbose", "/version"} {
-		get(200, "", path)
+		requireGet(200, "", path)
 	}
 	for _, path := range []string{
 		"/metrics", "/openid/v1/jwks", "/.well-known/openid-configuration", "/debug/pprof/", "/api",
 	} {
-		get(403, "", path)
+		requireGet(403, "", path)
 	}
 
 	h.must("POST", core+"configmaps", "", `{"metadata":{"name":"c"}}`)
-	metrics := get(200, "token", "/metrics")
+	metrics := requireGet(200, "token", "/metrics")
 	for _, name := range []string{
 		`apiserver_request_duration_seconds_count{`, `apiserver_admission_step_admission_duration_seconds_count{`,
 		`apiserver_admission_controller_admission_duration_seconds_count{name="NamespaceLifecycle"`,
@@ -53,7 +53,7 @@ func TestOperatedPaths(t *testing.T) {
 		JWKSURI string   `json:"jwks_uri"`
 		Signed  []string `json:"id_token_signing_alg_values_supported"`
 	}
-	document := get(200, status["token"].(string), "/.well-known/openid-configuration")
+	document := requireGet(200, status["token"].(string), "/.well-known/openid-configuration")
 	require.NoError(t, json.Unmarshal([]byte(document), &config))
 	require.Equal(t, "https://kubernetes.default.svc", config.Issuer)
 	require.Equal(t, "https://localhost/openid/v1/jwks", config.JWKSURI)
@@ -61,7 +61,7 @@ func TestOperatedPaths(t *testing.T) {
 	var keys struct {
 		Keys []map[string]string `json:"keys"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(get(200, status["token"].(string), "/openid/v1/jwks")), &keys))
+	require.NoError(t, json.Unmarshal([]byte(requireGet(200, status["token"].(string), "/openid/v1/jwks")), &keys))
 	require.Len(t, keys.Keys, 1)
 	require.Equal(t, "ES256", keys.Keys[0]["alg"])
 }

@@ -144,9 +144,9 @@ func TestEventsExpire(t *testing.T) {
 // TestTableWatchesKeepNothing watches large objects as Tables again and again: the server must not keep more memory
 // with each watch.
 func TestTableWatchesKeepNothing(t *testing.T) {
-	var now clock
-	now.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	h := newHost(t, apiserver.Options{Now: now.get})
+	var current clock
+	current.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	h := newHost(t, apiserver.Options{Now: current.get})
 	from := h.must("POST", configMaps, "", configMap("first", "")).GetResourceVersion()
 	const objects, size = 4, 900_000
 	for i := range objects {
@@ -176,7 +176,7 @@ func TestTableWatchesKeepNothing(t *testing.T) {
 	round := func() {
 		read("v1")
 		read("v1beta1")
-		now.set(now.get().Add(time.Second)) // changes the ages in Tables
+		current.set(current.get().Add(time.Second)) // changes the ages in Tables
 	}
 	held := func() uint64 {
 		var m runtime.MemStats

@@ -122,12 +122,12 @@ func newRouteServer(t *testing.T) *routeServer {
 		target, err := url.Parse(address)
 		require.NoError(t, err)
 		two := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
-		one := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // in HTTP/2, CONNECT has no path
+		http1 := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // in HTTP/2, CONNECT has no path
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.URL.Scheme, r.URL.Host, r.RequestURI, r.Host = target.Scheme, target.Host, "", target.Host
 			transport := two
 			if r.Method == http.MethodConnect {
-				transport = one
+				transport = http1
 			}
 			response, err := transport.RoundTrip(r)
 			require.NoError(t, err, "%s %s", r.Method, r.URL)

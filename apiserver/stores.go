@@ -141,7 +141,7 @@ func (o *observed) GuaranteedUpdate(
 	if err != nil {
 		return unavailable(err)
 	}
-	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
+	if after, err := o.Versioner().ObjectResourceVersion(out); err != nil || after != before {
 		o.handleWrite(ctx, key)
 	}
 	if deleted == nil && deletionOf(out) != nil {

@@ -41,11 +41,11 @@ func TestAlphabets(t *testing.T) {
 			live, err := writetest.Apply(m, nil, of(0), "alice", false)
 			require.NoError(t, err)
 			live = stored(live)
-			intent, now := of(10), of(10)
-			now.SetUID(live.(*unstructured.Unstructured).GetUID())
+			intent, updated := of(10), of(10)
+			updated.SetUID(live.(*unstructured.Unstructured).GetUID())
 			got := [2]float64{
 				testing.AllocsPerRun(5, func() { _, err = writetest.Apply(m, live, intent, "alice", false) }),
-				testing.AllocsPerRun(5, func() { _, err = writetest.Update(m, live, now, "bob") }),
+				testing.AllocsPerRun(5, func() { _, err = writetest.Update(m, live, updated, "bob") }),
 			}
 			require.NoError(t, err)
 			if row == 0 {

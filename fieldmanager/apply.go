@@ -333,7 +333,7 @@ func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {
 		w.lost = losses{refuse: !w.force && w.key.Manager != kubectl}
-		changes := &comparisons{m: w.m, ctx: w.ctx, read: func() (old, now object, err error) {
+		changes := &comparisons{m: w.m, ctx: w.ctx, read: func() (old, updated object, err error) {
 			return w.live.stripped(), w.merged.stripped(), nil
 		}}
 		others = w.m.takeFromOthers(others, w.key, changes, &w.lost)

@@ -53,7 +53,7 @@ func warningsTo(list *[]fieldmanager.Warning) func(*fieldmanager.Options) {
 // requireRole requires that an error is about the object with the given role.
 func requireRole(t testing.TB, role fieldmanager.Role, err error) {
 	t.Helper()
-	var at *fieldmanager.ObjectError
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, role, at.Role)
+	var objectErr *fieldmanager.ObjectError
+	require.ErrorAs(t, err, &objectErr)
+	require.Equal(t, role, objectErr.Role)
 }

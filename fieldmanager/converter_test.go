@@ -75,11 +75,11 @@ func TestConvertersThatAreWrong(t *testing.T) {
 
 			_, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {text: b}"), "bob", false)
 			requireRole(t, fieldmanager.LiveObject, err)
-			now := stored(live)
-			now.Object["spec"].(map[string]any)["text"] = "c"
-			_, err = writetest.Update(m, atV2, now, "ctl")
+			updated := stored(live)
+			updated.Object["spec"].(map[string]any)["text"] = "c"
+			_, err = writetest.Update(m, atV2, updated, "ctl")
 			requireRole(t, fieldmanager.NewObject, err)
-			kept := m.UpdateNoErrors(t.Context(), atV2, now, fieldmanager.UpdateOptions{Manager: "ctl"})
+			kept := m.UpdateNoErrors(t.Context(), atV2, updated, fieldmanager.UpdateOptions{Manager: "ctl"})
 			require.Equal(t, owners(t, live), owners(t, kept))
 		})
 	}
@@ -222,13 +222,13 @@ func TestUpdatesThatChangeNothing(t *testing.T) {
 		{"no metadata", "its managed fields count as missing", func(o map[string]any) { o["metadata"] = nil }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			now := stored(live)
-			row.change(now.Object)
-			before := now.DeepCopy()
-			out, err := writetest.Update(m, stored(live), now, "ctl")
+			updated := stored(live)
+			row.change(updated.Object)
+			before := updated.DeepCopy()
+			out, err := writetest.Update(m, stored(live), updated, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.changed, owners(t, live) != owners(t, out), row.why)
-			require.Equal(t, before, now)
+			require.Equal(t, before, updated)
 		})
 	}
 	odd := stored(object(t, "v1", "spec: {text: a}"))

@@ -17,8 +17,8 @@ import (
 // the managed fields are canonical, or the same as before (spec rule 2.4).
 func TestUnusualEntries(t *testing.T) {
 	type m = map[string]any
-	entry := func(manager string, at any, change ...any) m {
-		return fieldsEntry(manager, "Apply", "v1", m{"f:spec": m{"f:text": m{}}}, append([]any{"time", at}, change...)...)
+	entry := func(manager string, when any, change ...any) m {
+		return fieldsEntry(manager, "Apply", "v1", m{"f:spec": m{"f:text": m{}}}, append([]any{"time", when}, change...)...)
 	}
 	const at = "2026-01-02T03:04:05Z"
 	for _, row := range []struct {
@@ -125,20 +125,20 @@ func TestCarriedEntries(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fm := newManager(t, "v1")
-			live, now := stored(
+			live, updated := stored(
 				object(t, "v1", "spec: {text: a, count: 1}"),
 			), stored(
 				object(t, "v1", "spec: {text: a, count: 1}"),
 			)
 			live.Object["metadata"].(m)["managedFields"] = row.live
-			now.Object["metadata"].(m)["managedFields"] = row.given
-			out, err := writetest.Update(fm, live, now, "ctl")
+			updated.Object["metadata"].(m)["managedFields"] = row.given
+			out, err := writetest.Update(fm, live, updated, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 
 			// The same for an update that changes a field that nobody owns.
-			now.Object["metadata"].(m)["name"] = "other"
-			out, err = writetest.Update(fm, live, now, "ctl")
+			updated.Object["metadata"].(m)["name"] = "other"
+			out, err = writetest.Update(fm, live, updated, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 		})
@@ -174,7 +174,7 @@ func TestCapOfUpdates(t *testing.T) {
 		return fieldsEntry(manager, "Update", "v1", fields, "time", "2026-01-01T00:00:0"+second+"Z")
 	}
 	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
-	one, two := update("one", "1", text), update("two", "2", count)
+	first, two := update("one", "1", text), update("two", "2", count)
 	odd, broken := update("three", "3", m{"f:spec": m{"f:text": m{}, "q:new": m{}}}), update("three", "3", m{"k:{": m{}})
 	merged := update(managedfields.Ancient, "2", m{"f:spec": m{"f:count": m{}, "f:text": m{}}})
 	four := fieldsEntry("four", "Update", "v1", m{"f:spec": m{"f:set": m{".": m{}, `v:"x"`: m{}}}})
@@ -182,16 +182,16 @@ func TestCapOfUpdates(t *testing.T) {
 		why           string
 		entries, want []any
 	}{
-		{"the oldest are merged, and others stay as they are", []any{one, two, odd}, []any{merged, odd, four}},
+		{"the oldest are merged, and others stay as they are", []any{first, two, odd}, []any{merged, odd, four}},
 		{"with those that were merged before", []any{update(managedfields.Ancient, "1", text), two, odd},
 			[]any{merged, odd, four}},
-		{"what can't be decoded can't be merged", []any{one, two, broken}, []any{one, two, broken, four}},
+		{"what can't be decoded can't be merged", []any{first, two, broken}, []any{first, two, broken, four}},
 	} {
 		fm := newManager(t, "v1", func(o *fieldmanager.Options) { o.Cap = 3 })
 		live := storedWith(t, "spec: {text: a, count: 1, labels: {a: x}}", row.entries...)
-		now := live.DeepCopy()
-		now.Object["spec"].(m)["set"] = []any{"x"}
-		out, err := writetest.Update(fm, live, now, "four")
+		updated := live.DeepCopy()
+		updated.Object["spec"].(m)["set"] = []any{"x"}
+		out, err := writetest.Update(fm, live, updated, "four")
 		require.NoError(t, err)
 		require.Equal(t, row.want, listOf(out), row.why)
 	}
@@ -258,10 +258,10 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	}
 
 	status := &metav1.Status{Message: "not an object"}
-	now := object(t, "v1", "spec: {text: a}")
-	out, err := writetest.Update(fm, status, now, "ctl")
+	updated := object(t, "v1", "spec: {text: a}")
+	out, err := writetest.Update(fm, status, updated, "ctl")
 	require.NoError(t, err)
-	require.Same(t, now, out, "what is not an object has no entries to go on from")
+	require.Same(t, updated, out, "what is not an object has no entries to go on from")
 
 	// UpdateNoErrors stores the new object unchanged if it can't track it.
 	carrying := storedWith(t, "spec: {text: a}", entry)
@@ -325,9 +325,9 @@ func TestUpdatesAndTheirEntry(t *testing.T) {
 		{"the server's fields change", "nobody owns them any more (spec rule 2.7)", old, "spec: {text: a}", own},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live, now := storedWith(t, "spec: {text: a}", row.entry), stored(object(t, "v1", row.now))
-			now.SetResourceVersion("2")
-			out, err := writetest.Update(newManager(t, "v1"), live, now, "ctl")
+			live, updated := storedWith(t, "spec: {text: a}", row.entry), stored(object(t, "v1", row.now))
+			updated.SetResourceVersion("2")
+			out, err := writetest.Update(newManager(t, "v1"), live, updated, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, []any{row.want}, listOf(out), row.why)
 		})

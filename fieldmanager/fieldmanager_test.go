@@ -183,9 +183,9 @@ func TestConverterThatFails(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = failing{} },
 		warningsTo(&warnings))
-	now := stored(live)
-	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
-	got, err := writetest.Update(m, live, now, "ctl")
+	updated := stored(live)
+	require.NoError(t, unstructured.SetNestedField(updated.Object, "b", "spec", "text"))
+	got, err := writetest.Update(m, live, updated, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}
 ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
@@ -209,9 +209,9 @@ func TestDuplicatesAtAnotherVersion(t *testing.T) {
 	m := newManager(t, "v1")
 	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
 	require.NoError(t, err)
-	now := stored(live)
-	require.NoError(t, unstructured.SetNestedStringSlice(now.Object, []string{"b", "b"}, "spec", "set"))
-	live, err = writetest.Update(m, stored(live), now, "ctl")
+	updated := stored(live)
+	require.NoError(t, unstructured.SetNestedStringSlice(updated.Object, []string{"b", "b"}, "spec", "set"))
+	live, err = writetest.Update(m, stored(live), updated, "ctl")
 	require.NoError(t, err)
 
 	v2 := newManager(t, "v2")

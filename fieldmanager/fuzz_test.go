@@ -70,10 +70,10 @@ func FuzzTrees(f *testing.F) {
 		f.Add(seed.which, seed.live, seed.intent, seed.now)
 	}
 	managers := fuzzManagers(f)
-	f.Fuzz(func(t *testing.T, which uint8, live, intent, now string) {
+	f.Fuzz(func(t *testing.T, which uint8, live, intent, updated string) {
 		m := managers[int(which)%len(managers)]
 		given := map[string]runtime.Object{}
-		for name, text := range map[string]string{"live": live, "intent": intent, "now": now} {
+		for name, text := range map[string]string{"live": live, "intent": intent, "now": updated} {
 			var tree map[string]any
 			if err := utiljson.Unmarshal([]byte(text), &tree); err == nil && tree != nil {
 				given[name] = &unstructured.Unstructured{Object: tree}

@@ -34,18 +34,18 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	live, err := writetest.Apply(m, nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
 	require.NoError(t, err)
 	live.(*widget).UID = "uid"
-	now := live.DeepCopyObject().(*widget)
-	now.Spec.Text = "b"
+	updated := live.DeepCopyObject().(*widget)
+	updated.Spec.Text = "b"
 
-	out, err := writetest.Update(m, asTree(t, live), now, "ctl")
+	out, err := writetest.Update(m, asTree(t, live), updated, "ctl")
 	require.NoError(t, err, "live and now of other types")
-	require.IsType(t, now, out)
+	require.IsType(t, updated, out)
 	want := "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"
 	require.Equal(t, want, owners(t, out))
 
 	// An empty list of managed fields drops all entries (spec rule 2.6), whatever is read in place. A tree of a Go
 	// struct would omit the empty list.
-	cleared := now.DeepCopyObject().(*widget)
+	cleared := updated.DeepCopyObject().(*widget)
 	cleared.ManagedFields = []metav1.ManagedFieldsEntry{}
 	for _, before := range []runtime.Object{live, asTree(t, live)} {
 		out, err = writetest.Update(m, before, cleared, "ctl")
@@ -53,8 +53,8 @@ func TestGoStructsThatFallBack(t *testing.T) {
 		require.Empty(t, owners(t, out))
 	}
 
-	meta := now.ObjectMeta
-	behind := func(text string) *aside { return &aside{now.TypeMeta, meta.DeepCopy(), widgetSpec{Text: text}} }
+	meta := updated.ObjectMeta
+	behind := func(text string) *aside { return &aside{updated.TypeMeta, meta.DeepCopy(), widgetSpec{Text: text}} }
 	given := behind("b")
 	out, err = writetest.Update(m, behind("a"), given, "ctl")
 	require.NoError(t, err, "metadata that a copy would share")
@@ -69,7 +69,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.Contains(t, owners(t, out), "bob Apply")
 	require.Equal(t, meta, *given.ObjectMeta, "an apply that changes something does not change what it was given")
 
-	later := now.DeepCopyObject().(*widget)
+	later := updated.DeepCopyObject().(*widget)
 	later.APIVersion = "example.dev/v2"
 	out, err = writetest.Update(m, live, later, "ctl")
 	require.NoError(t, err, "another version is converted")
@@ -78,12 +78,12 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "bob Apply example.dev/v1")
 
-	bad := now.DeepCopyObject().(*widget)
+	bad := updated.DeepCopyObject().(*widget)
 	bad.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Wrong"}}
-	out, err = writetest.Update(m, bad, now, "ctl")
+	out, err = writetest.Update(m, bad, updated, "ctl")
 	require.NoError(t, err, "live's entries can't be read; now's can")
 	require.Equal(t, owners(t, live), owners(t, out))
-	none := now.DeepCopyObject().(*widget)
+	none := updated.DeepCopyObject().(*widget)
 	none.ManagedFields = nil
 	out, err = writetest.Update(m, bad, none, "ctl")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	requireRole(t, fieldmanager.LiveObject, err)
 	require.Same(t, endless, m.UpdateNoErrors(t.Context(), nil, endless, fieldmanager.UpdateOptions{Manager: "ctl"}))
 	endless.UID = "uid"
-	_, err = writetest.Update(m, endless, now, "ctl")
+	_, err = writetest.Update(m, endless, updated, "ctl")
 	require.NoError(t, err, "what was there before is not the writer's fault")
 
 	_, err = writetest.Apply(m, nil, (*widget)(nil), "alice", false)
@@ -225,13 +225,13 @@ func TestEntriesOfGoStructs(t *testing.T) {
 		{"reset, through a subresource", "", entry(plain), []metav1.ManagedFieldsEntry{{}}, "status", plain},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live, now := newWidget(widgetSpec{Text: "a"}), newWidget(widgetSpec{Text: "a"})
-			live.UID, now.UID = "uid", "uid"
-			live.ManagedFields, now.ManagedFields = row.live, row.now
+			live, updated := newWidget(widgetSpec{Text: "a"}), newWidget(widgetSpec{Text: "a"})
+			live.UID, updated.UID = "uid", "uid"
+			live.ManagedFields, updated.ManagedFields = row.live, row.now
 			out, err := writetest.Update(
 				widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Subresource = row.subresource }),
 				live,
-				now,
+				updated,
 				"ctl",
 			)
 			require.NoError(t, err)
@@ -263,17 +263,17 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 		})
 	}
 	m := widgetManager(t, "v1", whole)
-	live, now := newWidget(
+	live, updated := newWidget(
 		widgetSpec{Text: "a", Count: new(int64(1))},
 	), newWidget(
 		widgetSpec{Text: "b", Count: new(int64(1))},
 	)
-	live.UID, now.UID = "uid", "uid"
+	live.UID, updated.UID = "uid", "uid"
 	live.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v2",
 			FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{"f:spec":{"f:text":{}}}`)},
 	}
-	out, err := writetest.Update(m, live, now, "ctl")
+	out, err := writetest.Update(m, live, updated, "ctl")
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -282,9 +282,9 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 		"alice's is compared at v2, where the whole object is needed",
 	)
 
-	now.APIVersion = "example.dev/v2"
+	updated.APIVersion = "example.dev/v2"
 	live.ManagedFields[0].APIVersion = "example.dev/v1"
-	out, err = writetest.Update(m, live, now, "ctl")
+	out, err = writetest.Update(m, live, updated, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out), "what v2 calls b is a at v1, so that nothing changes")
 }
@@ -298,12 +298,12 @@ func TestStructsThatAreNoObjects(t *testing.T) {
 	require.ErrorContains(t, err, "does not implement the Object interfaces")
 
 	m := widgetManager(t, "v1")
-	live, now := &counted{
+	live, updated := &counted{
 		Widget: *newWidget(widgetSpec{Text: "a"}),
 	}, &counted{
 		Widget: *newWidget(widgetSpec{Text: "b"}),
 		Large:  math.MaxUint64,
 	}
-	_, err = writetest.Update(m, live, now, "ctl")
+	_, err = writetest.Update(m, live, updated, "ctl")
 	requireRole(t, fieldmanager.NewObject, err)
 }

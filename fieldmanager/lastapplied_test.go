@@ -93,9 +93,9 @@ func TestKeepLastApplied(t *testing.T) {
 			before := live.DeepCopy()
 			out, err := writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "kubectl", true)
 			require.NoError(t, err)
-			got, there, err := unstructured.NestedFieldNoCopy(contents(out), "metadata", "annotations", name)
+			got, exists, err := unstructured.NestedFieldNoCopy(contents(out), "metadata", "annotations", name)
 			require.NoError(t, err)
-			require.Equal(t, row.want != nil, there, row.why)
+			require.Equal(t, row.want != nil, exists, row.why)
 			require.Equal(t, row.want, got, row.why)
 			if _, there := row.annotations["null"]; there {
 				require.Equal(t, "", contents(out)["metadata"].(map[string]any)["annotations"].(map[string]any)["null"])

@@ -49,8 +49,8 @@ func TestTooManyEntries(t *testing.T) {
 	require.ErrorContains(t, err, "10001 entries, expected at most 10000")
 	requireRole(t, fieldmanager.LiveObject, err)
 
-	now := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 2\n")
-	out, err := writetest.Update(m, live, now, "ctl")
+	updated := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 2\n")
+	out, err := writetest.Update(m, live, updated, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, list, contents(out)["metadata"].(map[string]any)["managedFields"], "nothing is lost")
 	require.Len(t, told, 1)
@@ -187,8 +187,8 @@ func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 	require.NoError(t, err)
 	endless := map[string]any{}
 	endless["a"] = endless
-	live, now := anyAt(t, "v1", "b: c"), anyAt(t, "v1", "b: d")
+	live, updated := anyAt(t, "v1", "b: c"), anyAt(t, "v1", "b: d")
 	live.Object["a"] = endless
-	_, err = writetest.Update(free, live, now, "ctl")
+	_, err = writetest.Update(free, live, updated, "ctl")
 	requireRole(t, fieldmanager.LiveObject, err)
 }

@@ -38,7 +38,7 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept mana
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	read     func() (old, now object, err error) // nil after the objects were read
+	read     func() (old, updated object, err error) // nil after the objects were read
 	old, now object
 	err      error
 	found    []comparison
@@ -55,7 +55,7 @@ type comparison struct {
 }
 
 // objects returns both objects at a version, and reads them if necessary.
-func (c *comparisons) objects(version string) (old, now object, err error) {
+func (c *comparisons) objects(version string) (old, updated object, err error) {
 	if c.read != nil {
 		c.old, c.now, c.err = c.read()
 		c.read = nil
@@ -64,9 +64,9 @@ func (c *comparisons) objects(version string) (old, now object, err error) {
 		old, err = c.m.atVersion(c.ctx, c.old, version)
 	}
 	if err == nil {
-		now, err = c.m.atVersion(c.ctx, c.now, version)
+		updated, err = c.m.atVersion(c.ctx, c.now, version)
 	}
-	return old, now, err
+	return old, updated, err
 }
 
 // maxVersions is the maximum number of versions, besides its own, that a write compares (spec rule 12.5), because each

@@ -111,9 +111,9 @@ func TestWhatAConverterIsHanded(t *testing.T) {
 	other := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.dev/v2", "kind": "Loose", "metadata": map[string]any{"name": "x"},
 	}}
-	now := other.DeepCopy()
-	now.Object["spec"] = map[string]any{"x": "z"}
-	_, err = m.Update(t.Context(), other, now, fieldmanager.UpdateOptions{Manager: "a"})
+	updated := other.DeepCopy()
+	updated.Object["spec"] = map[string]any{"x": "z"}
+	_, err = m.Update(t.Context(), other, updated, fieldmanager.UpdateOptions{Manager: "a"})
 	require.NoError(t, err)
 	require.NotEmpty(t, h.objects)
 	require.Same(t, other, h.objects[0])

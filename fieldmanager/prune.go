@@ -218,8 +218,8 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err != nil {
 		return last, nil, err
 	}
-	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Owned().Union(managedfields.Unowned()))
-	return *w.own, append(slices.Clip(w.others), now), nil
+	after := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Owned().Union(managedfields.Unowned()))
+	return *w.own, append(slices.Clip(w.others), after), nil
 }
 
 // restoreOwned restores in pruned all fields of merged that an entry owns, one version after another. It begins with

@@ -130,8 +130,8 @@ func TestManagedFieldsAreNoChange(t *testing.T) {
 			return u
 		}
 		for _, pair := range [][2][]any{{nil, entries}, {entries, nil}, {entries, entries}} {
-			live, now := of(pair[0]), of(pair[1])
-			got, err := m.Update(t.Context(), live, now, fieldmanager.UpdateOptions{Manager: "b"})
+			live, updated := of(pair[0]), of(pair[1])
+			got, err := m.Update(t.Context(), live, updated, fieldmanager.UpdateOptions{Manager: "b"})
 			require.NoError(t, err)
 			require.False(t, got.ObjectChanged, "%s: %v", metadata, pair)
 		}

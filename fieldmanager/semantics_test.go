@@ -40,12 +40,12 @@ func TestCanonicalManagers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, stored(got), again, "nothing to write")
 
-	now := stored(got)
-	containers, _, err := unstructured.NestedSlice(now.Object, "spec", "containers")
+	current := stored(got)
+	containers, _, err := unstructured.NestedSlice(current.Object, "spec", "containers")
 	require.NoError(t, err)
 	containers[0].(map[string]any)["resources"] = map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}}
-	require.NoError(t, unstructured.SetNestedSlice(now.Object, containers, "spec", "containers"))
-	updated, err := writetest.Update(canonical, stored(got), now, "ctl")
+	require.NoError(t, unstructured.SetNestedSlice(current.Object, containers, "spec", "containers"))
+	updated, err := writetest.Update(canonical, stored(got), current, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, got), owners(t, updated), "nobody loses what says the same in other words")
 
@@ -53,7 +53,7 @@ func TestCanonicalManagers(t *testing.T) {
 		name    string
 		now     *unstructured.Unstructured
 		changed bool
-	}{{"the same object", stored(got), false}, {"the same in other words, to be stored", now, true}} {
+	}{{"the same object", stored(got), false}, {"the same in other words, to be stored", current, true}} {
 		result, err := canonical.Update(t.Context(), stored(got), row.now, fieldmanager.UpdateOptions{Manager: "ctl"})
 		require.NoError(t, err)
 		require.Equal(t, row.changed, result.ObjectChanged, row.name)

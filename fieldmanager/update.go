@@ -223,11 +223,11 @@ func (w *updateWrite) compare() (*comparisons, error) {
 		isRead = err == nil // otherwise, the error of either object below shows which is at fault
 	}
 	if !isRead {
-		old, now, err := changes.objects(m.version)
+		old, updated, err := changes.objects(m.version)
 		if err != nil {
 			return nil, err
 		}
-		before, after = old.tree, now.tree
+		before, after = old.tree, updated.tree
 	}
 	found, ok := values.CompareAndValidate(m.options.Semantics, m.typ, before, after, managedFieldsPath...)
 	if !ok {
@@ -263,19 +263,19 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 }
 
 // read returns both objects without their managed fields, at the version of the FieldManager.
-func (w *updateWrite) read() (old, now object, err error) {
+func (w *updateWrite) read() (old, updated object, err error) {
 	if w.live == nil {
 		old, err = w.m.emptyObject(w.ctx)
 	} else {
 		old, err = w.m.stripped(w.ctx, w.live)
 	}
 	if err != nil {
-		return old, now, &ObjectError{LiveObject, "", err}
+		return old, updated, &ObjectError{LiveObject, "", err}
 	}
-	if now, err = w.m.stripped(w.ctx, w.obj); err != nil {
-		return old, now, &ObjectError{NewObject, "", err}
+	if updated, err = w.m.stripped(w.ctx, w.obj); err != nil {
+		return old, updated, &ObjectError{NewObject, "", err}
 	}
-	return old, now, nil
+	return old, updated, nil
 }
 
 // refuse returns the reason why [values.CompareAndValidate] rejected an update. If each object is valid on its own,

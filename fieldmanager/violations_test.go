@@ -32,9 +32,9 @@ func TestViolationsInLive(t *testing.T) {
 	require.NoError(t, err, "nor does it stop a removal")
 
 	update := func(change func(spec map[string]any)) (runtime.Object, error) {
-		now := live.DeepCopy()
-		change(now.Object["spec"].(map[string]any))
-		return writetest.Update(m, live, now, "ctl")
+		updated := live.DeepCopy()
+		change(updated.Object["spec"].(map[string]any))
+		return writetest.Update(m, live, updated, "ctl")
 	}
 	got, err = update(func(spec map[string]any) { spec["text"] = "b" })
 	require.NoError(t, err)

@@ -170,9 +170,9 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestTimesOnTheWire(t *testing.T) {
-	at := time.Date(2020, 1, 2, 3, 4, 5, 999, time.FixedZone("x", 3600))
+	when := time.Date(2020, 1, 2, 3, 4, 5, 999, time.FixedZone("x", 3600))
 	key := managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "v1", "")
-	e := managedfields.Entries{managedfields.NewEntry(key, "v1", &metav1.Time{Time: at}, nil)}
+	e := managedfields.Entries{managedfields.NewEntry(key, "v1", &metav1.Time{Time: when}, nil)}
 	got := e.EncodeTree()[0].(map[string]any)
 	require.Equal(t, "2020-01-02T02:04:05Z", got["time"], "in whole seconds, at Greenwich")
 	back, err := managedfields.DecodeTree(

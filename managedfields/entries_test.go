@@ -43,15 +43,15 @@ func entries(lines ...string) managedfields.Entries {
 
 func text(e managedfields.Entries) (out []string) {
 	for _, entry := range e {
-		at := "-"
+		when := "-"
 		if entry.Time != nil {
-			at = fmt.Sprint(entry.Time.Unix())
+			when = fmt.Sprint(entry.Time.Unix())
 		}
 		version := entry.APIVersion
 		if entry.Subresource != "" {
 			version += "/" + entry.Subresource
 		}
-		line := fmt.Sprintf("%s %s %s %s", entry.Manager, entry.Operation, version, at)
+		line := fmt.Sprintf("%s %s %s %s", entry.Manager, entry.Operation, version, when)
 		for p := range entry.Owned().All() {
 			line += " " + p[0].Text()
 		}

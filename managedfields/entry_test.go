@@ -156,12 +156,12 @@ func TestListErrors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, err := managedfields.Read(objectWith(good, row.bad))
-			one, oneErr := managedfields.ReadEntry(row.bad, 1)
+			entry, oneErr := managedfields.ReadEntry(row.bad, 1)
 			if row.isKept {
 				require.NoError(t, err)
 				require.NoError(t, oneErr)
 				_, err = l[1].FieldSet()
-				_, oneErr = one.FieldSet()
+				_, oneErr = entry.FieldSet()
 				require.False(t, l[1].IsEmpty(), "it may own anything")
 				require.Empty(t, l[1].Intersection(parse(t, `{"f:spec":{"f:x":{}}}`)), "nothing is known to be taken from it")
 				l[1].Subtract(parse(t, `{"f:spec":{}}`))

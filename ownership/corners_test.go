@@ -402,12 +402,12 @@ func TestNextThatCannotBeTold(t *testing.T) {
 }
 
 func TestGoStructsMove(t *testing.T) {
-	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	when := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	live := &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3", Labels: map[string]string{"k": "v"},
 			ManagedFields: []metav1.ManagedFieldsEntry{
-				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
+				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &when, FieldsType: "FieldsV1",
 					FieldsV1: fieldsv1.New(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
 	}
 	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live,

@@ -76,19 +76,19 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		return nil, err
 	}
 	steps := []Step{{Manager: temporary, Intent: handed}, {Manager: manager, Intent: less}}
-	now := live
+	moved := live
 	for i := range steps {
 		step := &steps[i]
 		options := m.Plan
 		options.Manager = step.Manager
-		if step.Plan, err = plans.New(ctx, fm, now, step.Intent, options); err != nil {
+		if step.Plan, err = plans.New(ctx, fm, moved, step.Intent, options); err != nil {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
 		}
 		if step.Plan.Outcome == plans.Conflict {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, step.Plan.Conflicts)
 		}
-		now = step.Plan.Object
-		left, err := fm.FieldSet(ctx, now)
+		moved = step.Plan.Object
+		left, err := fm.FieldSet(ctx, moved)
 		if err != nil {
 			return nil, err
 		}

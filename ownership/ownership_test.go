@@ -37,13 +37,13 @@ func owners(t testing.TB, obj runtime.Object) string {
 	t.Helper()
 	var lines []string
 	for _, e := range obj.(metav1.Object).GetManagedFields() {
-		at := "never"
+		when := "never"
 		if e.Time != nil {
-			at = e.Time.UTC().Format("04:05")
+			when = e.Time.UTC().Format("04:05")
 		}
 		lines = append(lines,
 			strings.Join(
-				[]string{e.Manager, string(e.Operation), e.APIVersion, e.Subresource, at, e.FieldsV1.String()}, " "))
+				[]string{e.Manager, string(e.Operation), e.APIVersion, e.Subresource, when, e.FieldsV1.String()}, " "))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -268,9 +268,9 @@ func accepted(t *testing.T, h *fieldmanagertest.Harness, r *ownership.Result) {
 }
 
 // upstream lets apimachinery's field manager track an update, as kube-apiserver does with the result of a patch.
-func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string) (runtime.Object, error) {
+func upstream(t *testing.T, live, updated *unstructured.Unstructured, manager string) (runtime.Object, error) {
 	t.Helper()
-	kind := now.GroupVersionKind()
+	kind := updated.GroupVersionKind()
 	models, err := oracle.BuiltinModels(kind.GroupVersion())
 	require.NoError(t, err)
 	types, err := upstreamfields.NewTypeConverter(models, false)
@@ -278,5 +278,5 @@ func upstream(t *testing.T, live, now *unstructured.Unstructured, manager string
 	m, err := upstreamfields.NewDefaultFieldManager(types, oracle.AsItIs{}, oracle.AsItIs{}, oracle.AsItIs{}, kind,
 		kind.GroupVersion(), "", nil)
 	require.NoError(t, err)
-	return m.Update(live.DeepCopy(), now.DeepCopy(), manager)
+	return m.Update(live.DeepCopy(), updated.DeepCopy(), manager)
 }

@@ -87,15 +87,15 @@ func TestCompare(t *testing.T) {
 		{name: "number to string", why: "", old: `{either: 1}`, now: `{either: "1"}`, modified: []string{".either"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			old, now := tree(t, row.old), tree(t, row.now)
-			got := root.Compare(old, now)
+			old, updated := tree(t, row.old), tree(t, row.now)
+			got := root.Compare(old, updated)
 			require.Equal(t, row.added, lines(got.Added), row.why)
 			require.Equal(t, row.modified, lines(got.Modified), row.why)
 			require.Equal(t, row.removed, lines(got.Removed), row.why)
 			require.Equal(t, row.added == nil && row.modified == nil && row.removed == nil, got.IsUnchanged())
 			require.True(t, got.AddedOrModified().Equal(got.Added.Union(got.Modified)))
 			d := differential{root, upstreamRoot}
-			require.NoError(t, d.compare(upstream(old), upstream(now), old, now))
+			require.NoError(t, d.compare(upstream(old), upstream(updated), old, updated))
 		})
 	}
 }
@@ -222,13 +222,13 @@ func TestEqualItems(t *testing.T) {
 	var change func(v any) any
 	change = func(v any) any {
 		m, _ := v.(map[string]any)
-		for one := range m {
+		for only := range m {
 			switch random.IntN(3) {
 			case 0:
-				m[one] = change(m[one])
+				m[only] = change(m[only])
 			case 1:
-				m[name()] = m[one]
-				delete(m, one)
+				m[name()] = m[only]
+				delete(m, only)
 			case 2:
 				m[name()] = anything(0)
 			}
@@ -335,14 +335,14 @@ func TestCompareAndValidate(t *testing.T) {
 		{"a name that is longer, removed", "", `{labels: {? ` + long + `x : x}}`, `{}`, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			old, now := tree(t, row.old), tree(t, row.now)
-			got, ok := (*typed.Semantics)(nil).CompareAndValidate(root, old, now)
+			old, updated := tree(t, row.old), tree(t, row.now)
+			got, ok := (*typed.Semantics)(nil).CompareAndValidate(root, old, updated)
 			require.Equal(t, row.ok, ok, row.why)
 			if row.ok {
-				requireSameComparison(t, root.Compare(old, now), got)
+				requireSameComparison(t, root.Compare(old, updated), got)
 			}
 			if row.old == `{}` || row.old == `null` {
-				require.Equal(t, root.Validate(now, typed.Rules{AllowDuplicates: true, AllowUnknown: true}) == nil, ok, "all of it is new")
+				require.Equal(t, root.Validate(updated, typed.Rules{AllowDuplicates: true, AllowUnknown: true}) == nil, ok, "all of it is new")
 			}
 		})
 	}

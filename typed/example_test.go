@@ -76,8 +76,8 @@ func ExampleType_Merge_order() {
 
 func ExampleType_Compare() {
 	old := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}]}`)
-	now := decode(`{"image": "b", "ports": [{"port": 90}, {"port": 91}]}`)
-	c := container().Compare(old, now)
+	updated := decode(`{"image": "b", "ports": [{"port": 90}, {"port": 91}]}`)
+	c := container().Compare(old, updated)
 	printSet("added   ", c.Added)
 	printSet("modified", c.Modified)
 	printSet("removed ", c.Removed)

@@ -4,8 +4,8 @@ package typed
 
 type Finder = finder
 
-func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (Comparison, bool) {
-	return s.compareAndValidate(t, old, now, except...)
+func (s *Semantics) CompareAndValidate(t *Type, old, updated any, except ...string) (Comparison, bool) {
+	return s.compareAndValidate(t, old, updated, except...)
 }
 
 func (t *Type) DropUnknown(v, live any) any { return t.dropUnknown(v, live) }

@@ -52,18 +52,18 @@ func FuzzTyped(f *testing.F) {
 		d, err := newDifferential(schema)
 		require.NoError(t, err)
 		old := g.Value(&schema, 3)
-		now := g.Edit(old, &schema, 3)
+		updated := g.Edit(old, &schema, 3)
 		intent := g.Value(&schema, 0)
 		other := g.Value(&schema, 2)
 		retyped := g.Retype(schema)
 		odd := g.Free(4)
 
-		values := []any{old, now, intent, other, odd}
+		values := []any{old, updated, intent, other, odd}
 		before := runtime.DeepCopyJSONValue(values)
-		require.NoError(t, d.run(old, now, intent, other), "schema %s\nold %s\nnow %s\nintent %s\nother %s",
+		require.NoError(t, d.run(old, updated, intent, other), "schema %s\nold %s\nnow %s\nintent %s\nother %s",
 			oracle.JSON(schema),
-			oracle.JSON(old), oracle.JSON(now), oracle.JSON(intent), oracle.JSON(other))
-		require.NoError(t, d.reconcile(retyped, old, now, intent, other), "schema %s\nretyped %s\nold %s\nintent %s",
+			oracle.JSON(old), oracle.JSON(updated), oracle.JSON(intent), oracle.JSON(other))
+		require.NoError(t, d.reconcile(retyped, old, updated, intent, other), "schema %s\nretyped %s\nold %s\nintent %s",
 			oracle.JSON(schema), oracle.JSON(retyped), oracle.JSON(old), oracle.JSON(intent))
 		require.NoError(t, d.validate(odd), "schema %s\nvalue %s", oracle.JSON(schema), oracle.JSON(odd))
 		d.survive(old, odd)
@@ -83,8 +83,8 @@ func newDifferential(s spec.Schema) (differential, error) {
 	return differential{ours, theirs}, err
 }
 
-func (d differential) run(old, now, intent, other any) error {
-	for _, v := range []any{old, now, intent, other} {
+func (d differential) run(old, updated, intent, other any) error {
+	for _, v := range []any{old, updated, intent, other} {
 		if err := d.validate(v); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (d differential) run(old, now, intent, other any) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range []any{now, other} {
+	for _, v := range []any{updated, other} {
 		up, err := d.theirs.FromUnstructured(v, smd.AllowDuplicates)
 		if err != nil {
 			continue
@@ -124,7 +124,7 @@ func (d differential) run(old, now, intent, other any) error {
 			}
 		}
 	}
-	for _, v := range []any{now, intent, other} {
+	for _, v := range []any{updated, intent, other} {
 		up, err := d.theirs.FromUnstructured(v)
 		if err != nil {
 			continue
@@ -213,12 +213,12 @@ func plain(v *smd.TypedValue) any {
 	return v.AsValue().Unstructured()
 }
 
-func (d differential) compare(upOld, upNow *smd.TypedValue, old, now any) error {
+func (d differential) compare(upOld, upNow *smd.TypedValue, old, updated any) error {
 	theirs, err := upOld.Compare(upNow)
 	if err != nil {
 		return fmt.Errorf("upstream's comparison: %w", err)
 	}
-	ours := d.ours.Compare(old, now)
+	ours := d.ours.Compare(old, updated)
 	for _, sets := range []struct {
 		what   string
 		theirs *smdpath.Set
@@ -280,7 +280,7 @@ func (d differential) extract(up *smd.TypedValue, v any, s *fieldpath.Set) error
 }
 
 // place reports whether a place in a value is of some kind. v is the value there; entry is the part of the set there.
-type place func(t *typed.Type, v any, there bool, e fieldpath.Element, entry fieldpath.Entry) bool
+type place func(t *typed.Type, v any, exists bool, e fieldpath.Element, entry fieldpath.Entry) bool
 
 func atomicContainer(t *typed.Type, v any, _ bool, _ fieldpath.Element, entry fieldpath.Entry) bool {
 	switch v.(type) {
@@ -307,8 +307,8 @@ func ownedContainer(t *typed.Type, v any, _ bool, e fieldpath.Element, entry fie
 }
 
 // nothingThere finds paths without a value.
-func nothingThere(_ *typed.Type, _ any, there bool, _ fieldpath.Element, _ fieldpath.Entry) bool {
-	return !there
+func nothingThere(_ *typed.Type, _ any, exists bool, _ fieldpath.Element, _ fieldpath.Entry) bool {
+	return !exists
 }
 
 // reaches reports whether s contains such a place of v.
@@ -331,9 +331,9 @@ func (d differential) reaches(v any, s *fieldpath.Set, found place) bool {
 				ct = typed.Deduced()
 			}
 			somewhere := false
-			for _, one := range alone(v) {
-				child, there := t.Get(one, fieldpath.Path{e})
-				if somewhere = somewhere || there; there && (found(ct, child, true, e, entry) || walk(ct, child, entry.Below)) {
+			for _, only := range alone(v) {
+				child, exists := t.Get(only, fieldpath.Path{e})
+				if somewhere = somewhere || exists; exists && (found(ct, child, true, e, entry) || walk(ct, child, entry.Below)) {
 					return true
 				}
 			}

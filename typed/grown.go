@@ -37,8 +37,8 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 		}
 		fields, _ := e.Key()
 		isOther := func(f fieldpath.KeyField) bool { return !slices.Contains(l.keys, f.Name) }
-		if now := l.grow(fields); now != e && !slices.ContainsFunc(fields, isOther) {
-			grown[e] = now
+		if current := l.grow(fields); current != e && !slices.ContainsFunc(fields, isOther) {
+			grown[e] = current
 			names := fieldsets.NamesOf(fields)
 			if !slices.ContainsFunc(had, func(o []string) bool { return slices.Equal(o, names) }) {
 				had = append(had, names)

@@ -73,9 +73,9 @@ func TestValueLimits(t *testing.T) {
 	} {
 		require.NoError(t, c.typ.Validate(c.within, typed.Rules{AllowUnknown: true}), c.why)
 		err := c.typ.Validate(c.beyond, typed.Rules{AllowUnknown: true})
-		var one *typed.Error
-		require.ErrorAs(t, err, &one, c.why)
-		require.Contains(t, one.Detail, c.detail, c.why)
+		var typedErr *typed.Error
+		require.ErrorAs(t, err, &typedErr, c.why)
+		require.Contains(t, typedErr.Detail, c.detail, c.why)
 	}
 }
 

@@ -133,9 +133,9 @@ func TestMergeUnchanged(t *testing.T) {
 func TestMergeDuplicates(t *testing.T) {
 	_, err := root.Merge(tree(t, `{template: {named: [{name: b}]}}`),
 		tree(t, `{template: {named: [{name: a}, {name: a}]}}`), typed.Rules{})
-	var one *typed.Error
-	require.ErrorAs(t, err, &one)
-	require.Contains(t, one.Detail, "duplicate entries")
+	var typedErr *typed.Error
+	require.ErrorAs(t, err, &typedErr)
+	require.Contains(t, typedErr.Detail, "duplicate entries")
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
 	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`),
 		typed.Rules{})
@@ -173,7 +173,7 @@ func TestMergeRareItems(t *testing.T) {
 		}
 		return out
 	}
-	one, two, list := int64(1), int64(2), func(items ...any) []any { return items }
+	first, two, list := int64(1), int64(2), func(items ...any) []any { return items }
 	var lists, reversed []any // keys that are not scalars, in lists that are too long for a linear search
 	for i := range 20 {
 		lists = append(lists, item("a", list(int64(i))))
@@ -189,26 +189,26 @@ func TestMergeRareItems(t *testing.T) {
 		live, applied []any
 		why           string
 	}{
-		{"a key field is missing", optional, nil, list(item("a", one), item("a", one, "b", two)),
+		{"a key field is missing", optional, nil, list(item("a", first), item("a", first, "b", two)),
 			"an item has the key fields that it has"},
-		{"a key field is missing, again", optional, list(item("a", one, "c", one)), list(item("a", one, "c", one)),
+		{"a key field is missing, again", optional, list(item("a", first, "c", first)), list(item("a", first, "c", first)),
 			"the same"},
-		{"the other key field is missing", optional, list(item("b", one)), list(item("b", one, "c", two)), "the same"},
-		{"a key field is null", optional, nil, list(item("a", nil, "b", one)), "null is a value of a key"},
-		{"a key field is null, and missing in live", optional, list(item("b", one)), list(item("a", nil, "b", one)),
+		{"the other key field is missing", optional, list(item("b", first)), list(item("b", first, "c", two)), "the same"},
+		{"a key field is null", optional, nil, list(item("a", nil, "b", first)), "null is a value of a key"},
+		{"a key field is null, and missing in live", optional, list(item("b", first)), list(item("a", nil, "b", first)),
 			"null and nothing are two keys"},
-		{"the last key field is null, and missing in live", optional, list(item("a", one)), list(item("a", one, "b", nil)),
+		{"the last key field is null, and missing in live", optional, list(item("a", first)), list(item("a", first, "b", nil)),
 			"the same, where the fields before it are equal"},
-		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", one)),
-			list(item("b", one), item("b", two)),
+		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", first)),
+			list(item("b", first), item("b", two)),
 			"the same"},
 		{"many keys that are no scalars", deduced, lists, reversed, "they are in live already"},
-		{"no key field", optional, nil, list(item("c", one)), "such an item can't be selected"},
-		{"keys that are no scalars", deduced, nil, list(item("a", list(two)), item("a", list(one))),
+		{"no key field", optional, nil, list(item("c", first)), "such an item can't be selected"},
+		{"keys that are no scalars", deduced, nil, list(item("a", list(two)), item("a", list(first))),
 			"they are compared by what is in them"},
 		{"keys that are no scalars, twice", deduced, nil,
-			list(item("a", list(two)), item("a", list(one)), item("a", list(two))), "the first and the last are the same"},
-		{"no item of a keyed list", optional, list(item("a", one)), list(one), "a number has no keys"},
+			list(item("a", list(two)), item("a", list(first)), item("a", list(two))), "the first and the last are the same"},
+		{"no item of a keyed list", optional, list(item("a", first)), list(first), "a number has no keys"},
 		{"numbers of two kinds", untyped, nil, list(int64(2), 1.5, "x", true, int64(1)), "each is an item of its own"},
 		{"equal numbers of two kinds", untyped, nil, list(int64(2), 1.5, 2.0), "2 and 2.0 are the same"},
 		{"as many items as may be", untyped, nil, many[1:], "at the limit"},

@@ -102,8 +102,8 @@ func TestListsThatGiveUp(t *testing.T) {
 		{"item too long", "", `{set: [` + long + `]}`, `{set: [` + long + `, a]}`, []string{`.set[="a"]`}, nil, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			old, now := tree(t, row.old), tree(t, row.now)
-			got := root.Compare(old, now)
+			old, updated := tree(t, row.old), tree(t, row.now)
+			got := root.Compare(old, updated)
 			require.Equal(t, row.added, lines(got.Added), row.why)
 			require.Equal(t, row.modified, lines(got.Modified), row.why)
 			require.Equal(t, row.removed, lines(got.Removed), row.why)
@@ -116,8 +116,8 @@ func TestListsThatGiveUp(t *testing.T) {
 			map[string]any{"port": int64(1), "name": first}, map[string]any{"port": float64(1), "name": second},
 		}}
 	}
-	for _, now := range []any{mixed("c", "b"), mixed("a", "c")} {
-		got := root.Compare(mixed("a", "b"), now)
+	for _, current := range []any{mixed("c", "b"), mixed("a", "c")} {
+		got := root.Compare(mixed("a", "b"), current)
 		require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are duplicates, too")
 	}
 	one := map[string]any{"ports": []any{map[string]any{"port": int64(1), "name": "c"}}}
@@ -175,7 +175,7 @@ func TestPairs(t *testing.T) {
 		t,
 		`{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q, x], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`,
 	)
-	now := tree(t, `{s: b, named: [{name: b, port: 2}, {name: c, port: 3}], set: [], labels: {a: x}}`)
+	updated := tree(t, `{s: b, named: [{name: b, port: 2}, {name: c, port: 3}], set: [], labels: {a: x}}`)
 	paths := set(
 		t,
 		`{f:s: {}, f:x: {f:y: {}}, f:nope: {f:a: {}}, f:args: {'i:0': {}}, f:labels: {f:a: {}}, f:free: {f:l: {'i:0': {}, 'v:1': {}}, f:m: {f:k: {}}},
@@ -193,9 +193,9 @@ func TestPairs(t *testing.T) {
 	var finder typed.Finder
 	for range 2 { // in the second iteration, the lists are already indexed
 		all = nil
-		for p, pair := range finder.Pairs(root, paths, old, now) {
+		for p, pair := range finder.Pairs(root, paths, old, updated) {
 			x, _ := root.Get(old, p)
-			y, _ := root.Get(now, p)
+			y, _ := root.Get(updated, p)
 			if duplicates[p.String()] != nil {
 				x = duplicates[p.String()]
 			}
@@ -206,7 +206,7 @@ func TestPairs(t *testing.T) {
 	}
 	for n := range all {
 		var some []string
-		for p := range finder.Pairs(root, paths, old, now) {
+		for p := range finder.Pairs(root, paths, old, updated) {
 			if some = append(some, p.String()); len(some) == n+1 {
 				break
 			}

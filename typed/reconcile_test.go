@@ -111,13 +111,13 @@ func TestGrownKeys(t *testing.T) {
 				want, err = fieldpath.Parse([]byte(`{"f:list":{` + c.after + `}}`))
 				require.NoError(t, err)
 			}
-			now := root.Reconcile(set)
-			require.Equal(t, want.String(), now.String())
-			require.Equal(t, now.String(), root.Reconcile(now).String(), "once")
+			updated := root.Reconcile(set)
+			require.Equal(t, want.String(), updated.String())
+			require.Equal(t, updated.String(), root.Reconcile(updated).String(), "once")
 			if c.after != "" {
 				require.False(t, root.IsReconciled(set.Tree()))
 			} else {
-				require.Same(t, set, now)
+				require.Same(t, set, updated)
 			}
 		})
 	}

@@ -62,8 +62,8 @@ func TestRemoveInsideAtomic(t *testing.T) {
 	require.Equal(t, `{"set":[{}]}`, oracle.JSON(root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))),
 		"items that nothing can select stay")
 	require.Equal(t, odd, root.Remove(odd, set(t, `{f:set: {'f:': {}}}`)), "also from a field of no name")
-	one := tree(t, `{labels: {"1": x}}`)
-	require.Equal(t, one, root.Remove(one, set(t, `{f:labels: {'v:1': {}}}`)),
+	live := tree(t, `{labels: {"1": x}}`)
+	require.Equal(t, live, root.Remove(live, set(t, `{f:labels: {'v:1': {}}}`)),
 		"what selects no entry removes none of the same text")
 	wrong := tree(t, `{s: {a: b}, num: [1]}`)
 	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)),

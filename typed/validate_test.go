@@ -143,8 +143,8 @@ func TestMergeValidates(t *testing.T) {
 			`{selector: {a: 1}, template: {s: x}, named: [{name: a}]}`, `.selector.a: expected string, got 1`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			there, value := tree(t, row.there), tree(t, row.value)
-			_, err := root.Merge(there, value, typed.Rules{})
+			live, value := tree(t, row.there), tree(t, row.value)
+			_, err := root.Merge(live, value, typed.Rules{})
 			if row.want == "" {
 				require.NoError(t, err, row.why)
 				return

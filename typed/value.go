@@ -303,12 +303,12 @@ func withEntry(out, entries map[string]any, name string, v any) map[string]any {
 func withItems(list []any, f func(i int, item any) any) []any {
 	var out []any
 	for i, item := range list {
-		now := f(i, item)
-		if out == nil && !same(now, item) {
+		mapped := f(i, item)
+		if out == nil && !same(mapped, item) {
 			out = append(make([]any, 0, len(list)), list[:i]...)
 		}
-		if out != nil && !isMissing(now) {
-			out = append(out, now)
+		if out != nil && !isMissing(mapped) {
+			out = append(out, mapped)
 		}
 	}
 	if out == nil {

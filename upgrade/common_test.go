@@ -55,9 +55,9 @@ func (s *server) apply(manager, intent string) *unstructured.Unstructured {
 }
 
 // put stores now as an update by manager.
-func (s *server) put(manager string, now runtime.Object) *unstructured.Unstructured {
+func (s *server) put(manager string, updated runtime.Object) *unstructured.Unstructured {
 	s.t.Helper()
-	return s.do(fieldmanagertest.Update(manager, now))
+	return s.do(fieldmanagertest.Update(manager, updated))
 }
 
 // managed returns the managed fields as lines: manager, operation, and owned fields.

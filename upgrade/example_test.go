@@ -87,12 +87,12 @@ func ExampleToServerSide() {
 
 // The intent that a manager applied server-side becomes the annotation of kubectl apply again.
 func ExampleToClientSide() {
-	there, err := upgrade.ToServerSide(context.Background(), manifest(restarted),
+	upgraded, err := upgrade.ToServerSide(context.Background(), manifest(restarted),
 		upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
 	if err != nil {
 		panic(err)
 	}
-	back, err := upgrade.ToClientSide(context.Background(), there.Object,
+	back, err := upgrade.ToClientSide(context.Background(), upgraded.Object,
 		upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "flux"})
 	if err != nil {
 		panic(err)

@@ -76,12 +76,12 @@ func (m *move) previewOthers() {
 }
 
 // previewApply plans the next apply, if it is known.
-func (m *move) previewApply(now runtime.Object) {
+func (m *move) previewApply(updated runtime.Object) {
 	if m.intent == nil || m.Types == nil || m.Subresource != "" {
 		return
 	}
 	m.preview.IsKnown = true
-	next := m.Next(now, m.target.Key, m.intent.GetAPIVersion(), m.intent)
+	next := m.Next(updated, m.target.Key, m.intent.GetAPIVersion(), m.intent)
 	if m.preview.Next = next.Err; next.Err != nil {
 		return
 	}

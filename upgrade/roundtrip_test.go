@@ -49,15 +49,15 @@ spec:
 // kubectlApply applies client-side and stores the result, with the fields that a server sets.
 func (s *server) kubectlApply(intent string) *unstructured.Unstructured {
 	s.t.Helper()
-	now, err := writetest.ClientSideApply(s.live, manifest(intent))
+	updated, err := writetest.ClientSideApply(s.live, manifest(intent))
 	require.NoError(s.t, err)
-	set(now.Object, "ClusterFirst", "spec", "template", "spec", "dnsPolicy")
-	containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "template", "spec", "containers")
+	set(updated.Object, "ClusterFirst", "spec", "template", "spec", "dnsPolicy")
+	containers, _, _ := unstructured.NestedSlice(updated.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {
 		c.(map[string]any)["imagePullPolicy"] = "IfNotPresent"
 	}
-	set(now.Object, containers, "spec", "template", "spec", "containers")
-	return s.put(upgrade.ClientSideManager, now)
+	set(updated.Object, containers, "spec", "template", "spec", "containers")
+	return s.put(upgrade.ClientSideManager, updated)
 }
 
 func moveTo(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideOptions) upgrade.Result {
@@ -85,9 +85,9 @@ func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upg
 func TestRoundTrip(t *testing.T) {
 	s := newServer(t)
 	created := s.kubectlApply(web)
-	there := moveTo(t, created, upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true})
-	s.put("kubectl-patch", there.Object)
-	require.Equal(t, managed(t, there.Object), managed(t, s.live), "a server stores what the patch says")
+	upgraded := moveTo(t, created, upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true})
+	s.put("kubectl-patch", upgraded.Object)
+	require.Equal(t, managed(t, upgraded.Object), managed(t, s.live), "a server stores what the patch says")
 
 	applied := s.apply("kubectl", web)
 	require.Equal(t, created.Object["spec"], applied.Object["spec"], "applying the same again changes nothing")
@@ -102,9 +102,9 @@ func TestRoundTrip(t *testing.T) {
 	require.Equal(t, managed(t, created), managed(t, back.Object))
 
 	s.put("kubectl-patch", back.Object)
-	now := s.kubectlApply(webLess)
-	require.Equal(t, manifest(webLess).GetLabels(), now.GetLabels())
-	containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "template", "spec", "containers")
+	updated := s.kubectlApply(webLess)
+	require.Equal(t, manifest(webLess).GetLabels(), updated.GetLabels())
+	containers, _, _ := unstructured.NestedSlice(updated.Object, "spec", "template", "spec", "containers")
 	require.Len(t, containers, 1)
 	require.Equal(t, "IfNotPresent", containers[0].(map[string]any)["imagePullPolicy"])
 	require.Equal(t, "web:2", containers[0].(map[string]any)["image"])

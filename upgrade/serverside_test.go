@@ -36,10 +36,10 @@ data: {a: "1", b: "2"}
 // clientSide returns a server with settings applied client-side, and a field c that the same write added.
 func clientSide(t *testing.T) *server {
 	s := newServer(t)
-	now, err := writetest.ClientSideApply(nil, manifest(settings))
+	updated, err := writetest.ClientSideApply(nil, manifest(settings))
 	require.NoError(t, err)
-	set(now.Object, "injected", "data", "c")
-	s.put(upgrade.ClientSideManager, now)
+	set(updated.Object, "injected", "data", "c")
+	s.put(upgrade.ClientSideManager, updated)
 	return s
 }
 

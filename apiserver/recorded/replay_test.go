@@ -19,16 +19,16 @@ import (
 
 // replay replays a trace on a new server, and returns the results of its steps.
 func replay(t *testing.T, trace *recorded.Trace) []recorded.Result {
-	var now atomic.Int64
+	var clock atomic.Int64
 	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Unix(clock.Load(), 0).UTC() }, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	defer server.Close()
 	config := server.LoopbackConfig()
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
-	setClock := func(at time.Time) { now.Store(max(now.Load(), at.Unix())) }
+	setClock := func(recordedTime time.Time) { clock.Store(max(clock.Load(), recordedTime.Unix())) }
 	results, err := recorded.OfClient(client, config.Host).Replay(t.Context(), trace, setClock)
 	require.NoError(t, err)
 	return results
@@ -36,8 +36,8 @@ func replay(t *testing.T, trace *recorded.Trace) []recorded.Result {
 
 // altered returns a text with another first letter or, if it is a time, another second.
 func altered(text string) string {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at.Add(time.Second).Format(time.RFC3339)
+	if recordedTime, err := time.Parse(time.RFC3339, text); err == nil {
+		return recordedTime.Add(time.Second).Format(time.RFC3339)
 	}
 	return string(text[0]^1) + text[1:]
 }

@@ -54,13 +54,13 @@ func replay(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Res
 func replayWith(
 	ctx context.Context, trace *recorded.Trace, schemas []string, change func(http.RoundTripper) http.RoundTripper,
 ) ([]Result, error) {
-	var now atomic.Int64
-	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
-	clock := func() time.Time { return time.Unix(now.Load(), 0).UTC() }
+	var current atomic.Int64
+	current.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
+	clock := func() time.Time { return time.Unix(current.Load(), 0).UTC() }
 	env := &process.Env{Stderr: io.Discard, Context: ctx, Now: clock}
 	// The recorded time is the time of the newest change in the response, which may be older than the previous step.
 	// A server's clock does not go back.
-	setClock := func(date time.Time) { now.Store(max(now.Load(), date.Unix())) }
+	setClock := func(date time.Time) { current.Store(max(current.Load(), date.Unix())) }
 	if err := emulate(trace.Server); err != nil {
 		return nil, err
 	}

@@ -173,9 +173,9 @@ func (h host) versioned(w write, obj runtime.Object) *unstructured.Unstructured 
 // defaulted is versioned with the host's defaults. Upstream's object may lack them: if an apply only changes fields
 // that upstream had already lost, upstream returns its object unchanged, without defaults.
 func (h host) defaulted(w write, obj runtime.Object) *unstructured.Unstructured {
-	at := h.at(obj, gv(w.version)).DeepCopyObject()
-	h.defaulter.Default(at)
-	return &unstructured.Unstructured{Object: treeOf(at)}
+	converted := h.at(obj, gv(w.version)).DeepCopyObject()
+	h.defaulter.Default(converted)
+	return &unstructured.Unstructured{Object: treeOf(converted)}
 }
 
 // hollowOf returns the fields that the intent owns and that are null or empty in it, which a conversion may lose. It
@@ -211,10 +211,10 @@ func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *field
 			if len(path) < 2 {
 				continue
 			}
-			v, there := intent.Type.Get(tree, path[:len(path)-1])
+			v, exists := intent.Type.Get(tree, path[:len(path)-1])
 			m, isMap := v.(map[string]any)
 			list, isList := v.([]any)
-			if there && (v == nil || isMap && len(m) == 0 || isList && len(list) == 0) || !there {
+			if exists && (v == nil || isMap && len(m) == 0 || isList && len(list) == 0) || !exists {
 				paths = append(paths, slices.Clone(path[:len(path)-1]))
 			}
 		}
@@ -249,19 +249,19 @@ func elsewhere(hollow *fieldpath.Set) *fieldpath.Set {
 	}
 	var out []fieldpath.Path
 	for path := range hollow.All() {
-		at := slices.Clone(path)
+		prefix := slices.Clone(path)
 		if root, _ := path[0].Field(); root == "spec" && len(path) > 1 {
 			name, _ := path[1].Field()
 			switch inside, _ := path[len(path)-1].Field(); {
 			case name != "look":
-				at = fieldpath.NewPath(append([]string{"spec"}, names[name]...)...)
+				prefix = fieldpath.NewPath(append([]string{"spec"}, names[name]...)...)
 			case inside == "size":
-				at = fieldpath.NewPath("spec", "size")
+				prefix = fieldpath.NewPath("spec", "size")
 			case inside == "paint":
-				at = fieldpath.NewPath("spec", "color")
+				prefix = fieldpath.NewPath("spec", "color")
 			}
 		}
-		out = append(out, at)
+		out = append(out, prefix)
 	}
 	return fieldpath.NewSet(out...)
 }

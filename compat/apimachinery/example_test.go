@@ -81,14 +81,14 @@ func ExampleNewDefaultCRDFieldManager() {
 		panic(err)
 	}
 	live := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}`)
-	now := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"},
+	updated := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"},
 		"spec": {"anything": ["goes"]}}`)
 	// Update returns its argument, now with managed fields.
-	stored, err := m.Update(live, now, "me")
+	stored, err := m.Update(live, updated, "me")
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(stored == runtime.Object(now), len(now.GetManagedFields()))
+	fmt.Println(stored == runtime.Object(updated), len(updated.GetManagedFields()))
 	// Output: true 1
 }
 
@@ -138,10 +138,10 @@ func ExampleFromTypes() {
 	if err != nil {
 		panic(err)
 	}
-	now := parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+	updated := parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
 		"spec": {"replicas": 1}, "status": {"replicas": 1}}`)
-	m.UpdateNoErrors(parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}`), now, "me")
-	fmt.Println(now.GetManagedFields()[0].FieldsV1.String())
+	m.UpdateNoErrors(parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}`), updated, "me")
+	fmt.Println(updated.GetManagedFields()[0].FieldsV1.String())
 	// Output: {"f:spec":{".":{},"f:replicas":{}}}
 }
 

@@ -144,8 +144,8 @@ func resets(subresource string) string {
 // manager has the methods of both engines.
 type manager interface {
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
-	Update(live, now runtime.Object, manager string) (runtime.Object, error)
-	UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object
+	Update(live, updated runtime.Object, manager string) (runtime.Object, error)
+	UpdateNoErrors(live, current runtime.Object, manager string) runtime.Object
 }
 
 // must returns v, and panics on an error, which is a mistake of the test itself.
@@ -273,14 +273,14 @@ func treeOf(obj any) map[string]any {
 // times differ although the clock hardly moves. Times are as a decoder gives them, in
 // whole seconds and local: upstream compares lists in Go structs with DeepEqual, and
 // takes an object for changed when times only look different.
-func aged(obj runtime.Object, by func() int) runtime.Object {
+func aged(obj runtime.Object, age func() int) runtime.Object {
 	o := obj.(metav1.Object)
 	o.SetUID("uid")
 	entries := slices.Clone(o.GetManagedFields())
 	for i := range entries {
 		if entries[i].Time != nil {
 			entries[i].Time = &metav1.Time{
-				Time: entries[i].Time.Add(-time.Duration(by()) * time.Second).Truncate(time.Second).Local(),
+				Time: entries[i].Time.Add(-time.Duration(age()) * time.Second).Truncate(time.Second).Local(),
 			}
 		}
 	}

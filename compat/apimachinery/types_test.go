@@ -151,33 +151,33 @@ func TestConverterOfTypes(t *testing.T) {
 
 // requireSameType compares two graphs of types, without formats and nullability, which schemas of structured-merge-diff
 // do not have.
-func requireSameType(t *testing.T, want, got *typed.Type, at string, seen map[*typed.Type]bool) {
+func requireSameType(t *testing.T, want, got *typed.Type, path string, seen map[*typed.Type]bool) {
 	t.Helper()
 	if seen[want] {
 		return
 	}
 	seen[want] = true
-	require.Equal(t, want.Scalar, got.Scalar, at)
-	require.Equal(t, want.List == nil, got.List == nil, at)
-	require.Equal(t, want.Map == nil, got.Map == nil, at)
+	require.Equal(t, want.Scalar, got.Scalar, path)
+	require.Equal(t, want.List == nil, got.List == nil, path)
+	require.Equal(t, want.Map == nil, got.Map == nil, path)
 	if want.List != nil {
-		require.Equal(t, want.List.IsSet(), got.List.IsSet(), at)
-		require.Equal(t, slices.Collect(want.List.Keys()), slices.Collect(got.List.Keys()), at)
-		requireSameType(t, want.List.Elem(), got.List.Elem(), at+"[]", seen)
+		require.Equal(t, want.List.IsSet(), got.List.IsSet(), path)
+		require.Equal(t, slices.Collect(want.List.Keys()), slices.Collect(got.List.Keys()), path)
+		requireSameType(t, want.List.Elem(), got.List.Elem(), path+"[]", seen)
 	}
 	if want.Map == nil {
 		return
 	}
-	require.Equal(t, want.Map.IsAtomic(), got.Map.IsAtomic(), at)
-	require.Equal(t, want.Map.IsUntyped(), got.Map.IsUntyped(), at)
-	require.Len(t, maps.Collect(got.Map.Fields()), len(maps.Collect(want.Map.Fields())), at)
+	require.Equal(t, want.Map.IsAtomic(), got.Map.IsAtomic(), path)
+	require.Equal(t, want.Map.IsUntyped(), got.Map.IsUntyped(), path)
+	require.Len(t, maps.Collect(got.Map.Fields()), len(maps.Collect(want.Map.Fields())), path)
 	for name, f := range want.Map.Fields() {
-		require.Equal(t, f.Default, got.Map.Field(name).Default, at+"."+name)
-		requireSameType(t, f.Type, got.Map.Field(name).Type, at+"."+name, seen)
+		require.Equal(t, f.Default, got.Map.Field(name).Default, path+"."+name)
+		requireSameType(t, f.Type, got.Map.Field(name).Type, path+"."+name, seen)
 	}
-	require.Equal(t, want.Map.Elem() == nil, got.Map.Elem() == nil, at)
+	require.Equal(t, want.Map.Elem() == nil, got.Map.Elem() == nil, path)
 	if want.Map.Elem() != nil {
-		requireSameType(t, want.Map.Elem(), got.Map.Elem(), at+"{}", seen)
+		requireSameType(t, want.Map.Elem(), got.Map.Elem(), path+"{}", seen)
 	}
 }
 

@@ -22,11 +22,11 @@ import (
 func TestUpdateInPlace(t *testing.T) {
 	edits := []struct {
 		name, why string
-		edit      func(h host, now runtime.Object) runtime.Object
+		edit      func(h host, updated runtime.Object) runtime.Object
 	}{
-		{"labelled", "an entry is added", func(h host, now runtime.Object) runtime.Object {
-			now.(metav1.Object).SetLabels(map[string]string{"l": "v"})
-			return now
+		{"labelled", "an entry is added", func(h host, current runtime.Object) runtime.Object {
+			current.(metav1.Object).SetLabels(map[string]string{"l": "v"})
+			return current
 		}},
 		{"nothing changed", "the entries stay", func(h host, now runtime.Object) runtime.Object { return now }},
 		{"a field of another changed", "an entry loses it and goes", func(h host, now runtime.Object) runtime.Object {
@@ -92,15 +92,15 @@ func TestAnyManager(t *testing.T) {
 func TestFailedUpdateKeepsItsInput(t *testing.T) {
 	h := customs()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
-	now := live.DeepCopyObject().(*unstructured.Unstructured)
-	now.Object["spec"] = tree{"remark": int64(1)}
-	before := oracle.JSON(now)
-	_, err := h.tenure("v1", "", start).Update(live, now, "editor")
+	updated := live.DeepCopyObject().(*unstructured.Unstructured)
+	updated.Object["spec"] = tree{"remark": int64(1)}
+	before := oracle.JSON(updated)
+	_, err := h.tenure("v1", "", start).Update(live, updated, "editor")
 	require.Error(t, err)
-	require.Equal(t, before, oracle.JSON(now))
-	_, err = h.upstream("v1", "").Update(live, now, "editor")
+	require.Equal(t, before, oracle.JSON(updated))
+	_, err = h.upstream("v1", "").Update(live, updated, "editor")
 	require.Error(t, err)
-	require.Empty(t, now.GetManagedFields(), "upstream")
+	require.Empty(t, updated.GetManagedFields(), "upstream")
 }
 
 // TestUpdateNoErrorsReports: the error is reported, and the object gets live's managed fields, as in upstream.
@@ -227,13 +227,13 @@ func TestBrokenRawExtension(t *testing.T) {
 			own := h.tenureOf(kind, "", func(o *fieldmanager.Options) {
 				o.Errors = func(_ runtime.Object, err error) { reported = err }
 			})
-			now := object(data)
-			_, err := own.Update(object("{}"), now, "a")
+			updated := object(data)
+			_, err := own.Update(object("{}"), updated, "a")
 			require.Error(t, err)
 			require.ErrorContains(t, err, "data")
-			require.Same(t, now, own.UpdateNoErrors(object("{}"), now, "a"))
+			require.Same(t, updated, own.UpdateNoErrors(object("{}"), updated, "a"))
 			require.Error(t, reported)
-			_, err = own.Apply(now, object("{}"), "a", false)
+			_, err = own.Apply(updated, object("{}"), "a", false)
 			require.ErrorContains(t, err, "live object: .data: ")
 		})
 	}
@@ -261,12 +261,12 @@ func TestUpdateReadsInPlace(t *testing.T) {
 			FieldsV1: fieldsv1.New(`{"f:spec":{"f:note":{}}}`),
 		}}
 		m := h.tenureOf(widgetKind("v1"), "")
-		now := live.DeepCopyObject().(*WidgetV1)
-		now.Labels = map[string]string{"l": "v"}
+		updated := live.DeepCopyObject().(*WidgetV1)
+		updated.Labels = map[string]string{"l": "v"}
 		return testing.AllocsPerRun(20, func() {
-			now.ManagedFields = live.ManagedFields
-			if _, err := m.Update(live, now, "b"); err != nil || len(now.ManagedFields) != 2 {
-				t.Fatal(err, now.ManagedFields)
+			updated.ManagedFields = live.ManagedFields
+			if _, err := m.Update(live, updated, "b"); err != nil || len(updated.ManagedFields) != 2 {
+				t.Fatal(err, updated.ManagedFields)
 			}
 		})
 	}

@@ -78,17 +78,17 @@ func TestOutage(t *testing.T) {
 	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
 	h.converter.(*custom).down = true
 
-	now := live.DeepCopyObject().(*unstructured.Unstructured)
-	require.NoError(t, unstructured.SetNestedField(now.Object, "y", "spec", "remark"))
-	up, err := h.upstream("v2", "").Update(live.DeepCopyObject(), now.DeepCopyObject(), "editor")
+	updated := live.DeepCopyObject().(*unstructured.Unstructured)
+	require.NoError(t, unstructured.SetNestedField(updated.Object, "y", "spec", "remark"))
+	up, err := h.upstream("v2", "").Update(live.DeepCopyObject(), updated.DeepCopyObject(), "editor")
 	require.ErrorContains(t, err, errDown.Error())
 	require.Nil(t, up)
-	untracked := h.upstream("v2", "").UpdateNoErrors(live.DeepCopyObject(), now.DeepCopyObject(), "editor")
+	untracked := h.upstream("v2", "").UpdateNoErrors(live.DeepCopyObject(), updated.DeepCopyObject(), "editor")
 	if entries := owned(untracked); len(entries) > 0 {
 		require.Equal(t, before, entries)
 	}
 
-	own, err := h.tenure("v2", "", start).Update(live, now, "editor")
+	own, err := h.tenure("v2", "", start).Update(live, updated, "editor")
 	require.NoError(t, err)
 	require.Equal(t, append(slices.Clone(before), `editor Update example.dev/v2 {"f:spec":{"f:remark":{}}}`), owned(own))
 	require.Len(t, warnings, 1)
@@ -148,22 +148,22 @@ func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	h := servedCustoms()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
 	labels := tree{"name": "w", "labels": tree{"l": "v"}}
-	by := func(version string) *unstructured.Unstructured {
+	objectOf := func(version string) *unstructured.Unstructured {
 		u := intent(version, nil)
 		u.Object["metadata"] = labels
 		delete(u.Object, "spec")
 		return u
 	}
-	live, err := h.tenure("v2", "", start).Apply(h.at(live, gv("v2")), by("v2"), "b", false)
+	live, err := h.tenure("v2", "", start).Apply(h.at(live, gv("v2")), objectOf("v2"), "b", false)
 	require.NoError(t, err)
 	live = h.at(live, gv("v1"))
 
 	h.converter.(*custom).strict = true
-	_, err = h.upstream("v1", "").Apply(live.DeepCopyObject(), by("v1"), "a", false)
+	_, err = h.upstream("v1", "").Apply(live.DeepCopyObject(), objectOf("v1"), "a", false)
 	require.ErrorContains(t, err, "failed to prune fields")
 	var warnings []fieldmanager.Warning
 	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
-	own, err := h.tenure("v1", "", start).Apply(live, by("v1"), "a", false)
+	own, err := h.tenure("v1", "", start).Apply(live, objectOf("v1"), "a", false)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"note": "x"}`, oracle.JSON(treeOf(own)["spec"]))
 	require.ElementsMatch(
@@ -232,9 +232,9 @@ func TestNullThatConversionsChange(t *testing.T) {
 	remark := tree{"remark": "x"}
 	live := applied(t, h, step{"v2", "a", remark}, step{"v2", "b", remark})
 	limits := tree{"limits": tree{"1": nil}, "note": "x"}
-	now := intent("v1", limits)
-	now.SetManagedFields(live.(metav1.Object).GetManagedFields())
-	live, err := h.tenure("v1", "", start).Update(h.at(live, gv("v1")), now, "c")
+	updated := intent("v1", limits)
+	updated.SetManagedFields(live.(metav1.Object).GetManagedFields())
+	live, err := h.tenure("v1", "", start).Update(h.at(live, gv("v1")), updated, "c")
 	require.NoError(t, err)
 
 	next := intent("v1", limits)

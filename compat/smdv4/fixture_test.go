@@ -84,15 +84,15 @@ func both(t *testing.T, name string, managers v4fieldpath.ManagedFields, writes 
 	for i, u := range []updater{builder.BuildUpdater(), &smdv4.Updater{Converter: same{}, ReturnInputOnNoop: true}} {
 		live, err := thing(t, name).FromUnstructured(nil)
 		require.NoError(t, err)
-		now := managers.Copy()
+		copied := managers.Copy()
 		var last answer
 		for _, w := range writes {
 			config, err := thing(t, name).FromYAML(v4typed.YAMLObject(w.value))
 			require.NoError(t, err)
-			object, managers, err := u.Apply(live, config, "v1", now.Copy(), w.manager, false)
+			object, managers, err := u.Apply(live, config, "v1", copied.Copy(), w.manager, false)
 			var tree any
 			if err == nil {
-				live, now = object, managers
+				live, copied = object, managers
 				tree, err = smdv4.Tree(object)
 				require.NoError(t, err)
 			}

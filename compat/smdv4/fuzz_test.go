@@ -72,24 +72,24 @@ func retype(g *oracle.Gen, s spec.Schema) spec.Schema {
 	return out
 }
 
-func withKeysOf(now, before spec.Schema) spec.Schema {
+func withKeysOf(schema, before spec.Schema) spec.Schema {
 	const keys = "x-kubernetes-list-map-keys"
 	if v, ok := before.Extensions[keys]; ok {
-		now.Extensions = maps.Clone(now.Extensions)
-		now.Extensions[keys] = v
+		schema.Extensions = maps.Clone(schema.Extensions)
+		schema.Extensions[keys] = v
 	}
-	if now.Items != nil && now.Items.Schema != nil && before.Items != nil {
-		item := withKeysOf(*now.Items.Schema, *before.Items.Schema)
-		now.Items = &spec.SchemaOrArray{Schema: &item}
+	if schema.Items != nil && schema.Items.Schema != nil && before.Items != nil {
+		item := withKeysOf(*schema.Items.Schema, *before.Items.Schema)
+		schema.Items = &spec.SchemaOrArray{Schema: &item}
 	}
 	properties := map[string]spec.Schema{}
-	for name, p := range now.Properties {
+	for name, p := range schema.Properties {
 		properties[name] = withKeysOf(p, before.Properties[name])
 	}
-	if now.Properties != nil {
-		now.Properties = properties
+	if schema.Properties != nil {
+		schema.Properties = properties
 	}
-	return now
+	return schema
 }
 
 func (w *world) compile(story *strings.Builder) (err error) {
@@ -200,8 +200,8 @@ func (w *world) write(g *oracle.Gen, s step, story *strings.Builder) error {
 // extractsOtherwise reports whether set reaches a part of v that v4 extracts differently.
 func extractsOtherwise(t *typed.Type, v any, set *fieldpath.Set) bool {
 	for e, entry := range set.Level() {
-		child, there := t.Get(v, fieldpath.Path{e})
-		if !there {
+		child, exists := t.Get(v, fieldpath.Path{e})
+		if !exists {
 			return true
 		}
 		below := typed.Deduced()

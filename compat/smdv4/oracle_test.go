@@ -171,7 +171,7 @@ func (w *world) typedValues(s step) (live, object *v4typed.TypedValue, err error
 // updater has the common methods of v4's and Tenure's Updater.
 type updater interface {
 	Update(
-		live, now *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string,
+		live, updated *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string,
 	) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error)
 	Apply(
 		live, config *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields,

@@ -316,9 +316,9 @@ func TestDryRuns(t *testing.T) {
 
 // TestOptions: times come from a clock, and more than one set of options is rejected.
 func TestOptions(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	when := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tracker := newTracker(
-		fake.WithFieldManagerOptions(func(o *fieldmanager.Options) { o.Clock = func() time.Time { return at } }),
+		fake.WithFieldManagerOptions(func(o *fieldmanager.Options) { o.Clock = func() time.Time { return when } }),
 	)
 	gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
 	object := func() *corev1.ConfigMap {
@@ -328,7 +328,7 @@ func TestOptions(t *testing.T) {
 	}
 	c := object()
 	require.NoError(t, tracker.Create(gvr, c, "default", metav1.CreateOptions{FieldManager: "m"}))
-	require.Equal(t, at, c.ManagedFields[0].Time.UTC(), "the object that is given has its managed fields, too")
+	require.Equal(t, when, c.ManagedFields[0].Time.UTC(), "the object that is given has its managed fields, too")
 	for _, err := range []error{
 		tracker.Create(gvr, object(), "default", metav1.CreateOptions{}, metav1.CreateOptions{}),
 		tracker.Update(gvr, object(), "default", metav1.UpdateOptions{}, metav1.UpdateOptions{}),

@@ -68,15 +68,15 @@ func TestDivergingNeighbours(t *testing.T) {
 			require.NotNil(t, report.Diverging)
 			a, b := report.Diverging[0], report.Diverging[1]
 			require.NotEqual(t, a.Object, b.Object)
-			var at []int
+			var positions []int
 			for k := range a.sequences {
 				if a.sequences[k] != b.sequences[k] {
-					at = append(at, k)
+					positions = append(positions, k)
 				}
 			}
-			require.Equal(t, []int{at[0], at[0] + 1}, at)
-			require.Equal(t, a.sequences[at[0]], b.sequences[at[1]])
-			require.Equal(t, a.sequences[at[1]], b.sequences[at[0]])
+			require.Equal(t, []int{positions[0], positions[0] + 1}, positions)
+			require.Equal(t, a.sequences[positions[0]], b.sequences[positions[1]])
+			require.Equal(t, a.sequences[positions[1]], b.sequences[positions[0]])
 			again := h.Interleave(Sample{Limit: limit, Seed: 7}, appenders(3, 2)...)
 			require.Equal(t, report.String(), again.String(), "equal seeds, equal reports")
 		})

@@ -90,7 +90,7 @@ func redated(tree map[string]any, now, then time.Time) map[string]any {
 	for _, item := range list {
 		e := item.(map[string]any)
 		text, _ := e["time"].(string)
-		if at, err := time.Parse(time.RFC3339, text); err == nil && !at.Before(now) {
+		if when, err := time.Parse(time.RFC3339, text); err == nil && !when.Before(now) {
 			e["time"] = then.Format(time.RFC3339)
 		}
 	}

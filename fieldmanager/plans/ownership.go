@@ -67,10 +67,10 @@ func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 // OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from the entries before,
 // in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing.
 func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChange) {
-	add := func(old, now *managedfields.Entry) {
+	add := func(old, current *managedfields.Entry) {
 		c := OwnershipChange{
-			Manager: cmp.Or(now.Key, old.Key), Version: cmp.Or(now.APIVersion, old.APIVersion),
-			Gains: now.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(now.Owned()),
+			Manager: cmp.Or(current.Key, old.Key), Version: cmp.Or(current.APIVersion, old.APIVersion),
+			Gains: current.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(current.Owned()),
 		}
 		if old.APIVersion != "" && old.APIVersion != c.Version {
 			c.From = old.APIVersion

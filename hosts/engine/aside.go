@@ -30,8 +30,8 @@ func withoutManagedFields(obj map[string]any, f func() error) error {
 		obj["metadata"] = metadata
 		return err
 	}
-	if now, ok := obj["metadata"].(map[string]any); ok {
-		now["managedFields"] = entries
+	if current, ok := obj["metadata"].(map[string]any); ok {
+		current["managedFields"] = entries
 	}
 	return nil
 }

@@ -198,25 +198,25 @@ func copyOf(obj runtime.Object) runtime.Object {
 }
 
 // Apply returns upstream's result.
-func (of *recorded) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
-	w := of.begin(apply, live, applied, manager, force)
-	out, err := of.upstream.Apply(live, applied, manager, force)
+func (r *recorded) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	w := r.begin(apply, live, applied, manager, force)
+	out, err := r.upstream.Apply(live, applied, manager, force)
 	w.end(out, err)
 	return out, err
 }
 
 // Update returns upstream's result.
-func (of *recorded) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
-	w := of.begin(update, live, obj, manager, false)
-	out, err := of.upstream.Update(live, obj, manager)
+func (r *recorded) Update(live, obj runtime.Object, manager string) (runtime.Object, error) {
+	w := r.begin(update, live, obj, manager, false)
+	out, err := r.upstream.Update(live, obj, manager)
 	w.end(out, err)
 	return out, err
 }
 
 // UpdateNoErrors returns upstream's result.
-func (of *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
-	w := of.begin(updateNoErrors, live, obj, manager, false)
-	out := of.upstream.UpdateNoErrors(live, obj, manager)
+func (r *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
+	w := r.begin(updateNoErrors, live, obj, manager, false)
+	out := r.upstream.UpdateNoErrors(live, obj, manager)
 	w.end(out, nil)
 	return out
 }

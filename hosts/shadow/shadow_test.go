@@ -221,14 +221,14 @@ func (s *server) play(t *testing.T) int {
 	out, err = s.writer.Apply(live, widget(t, "spec: {text: b, items: [{name: j}]}"), "two", true) // a no-op
 	require.NoError(t, err)
 	live = stored(out)
-	now := stored(live)
-	require.NoError(t, unstructured.SetNestedField(now.Object, int64(4), "spec", "count"))
-	out, err = s.writer.Update(live, now, "three")
+	updated := stored(live)
+	require.NoError(t, unstructured.SetNestedField(updated.Object, int64(4), "spec", "count"))
+	out, err = s.writer.Update(live, updated, "three")
 	require.NoError(t, err)
 	live = stored(out)
-	now = stored(live)
-	unstructured.RemoveNestedField(now.Object, "spec", "items")
-	live = stored(s.writer.UpdateNoErrors(live, now, "four"))
+	updated = stored(live)
+	unstructured.RemoveNestedField(updated.Object, "spec", "items")
+	live = stored(s.writer.UpdateNoErrors(live, updated, "four"))
 	_, err = s.writer.Apply(live, widget(t, "spec: {count: 5}"), "one", true) // drops fields
 	require.NoError(t, err)
 	_, err = s.writer.Update(empty(), widget(t, "spec: {text: a}"), "creator")
@@ -379,13 +379,13 @@ func TestTraces(t *testing.T) {
 func TestAnswersAreUpstreams(t *testing.T) {
 	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 0})
 	live := stored(widget(t, "spec: {text: a}"))
-	now := stored(widget(t, "spec: {text: b}"))
-	out, err := s.writer.Update(live, now, "m")
+	updated := stored(widget(t, "spec: {text: b}"))
+	out, err := s.writer.Update(live, updated, "m")
 	require.NoError(t, err)
-	require.Same(t, now, out, "upstream updates in place")
+	require.Same(t, updated, out, "upstream updates in place")
 	want, err := s.without.Update(live, stored(widget(t, "spec: {text: b}")), "m")
 	require.NoError(t, err)
-	require.Equal(t, len(want.(*unstructured.Unstructured).GetManagedFields()), len(now.GetManagedFields()))
+	require.Equal(t, len(want.(*unstructured.Unstructured).GetManagedFields()), len(updated.GetManagedFields()))
 	_, err = s.writer.Apply(live, &unstructured.Unstructured{Object: map[string]any{"a": make(chan int)}}, "m", false)
 	_, wantErr := s.without.Apply(
 		live,
@@ -561,14 +561,14 @@ func TestTwoErrors(t *testing.T) {
 // TestClock: Tenure computes with the time of upstream's write.
 func TestClock(t *testing.T) {
 	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	at := second.Add(999 * time.Millisecond)
+	when := second.Add(999 * time.Millisecond)
 	for name, test := range map[string]struct {
 		entries []time.Duration // times of entries, relative to second
 		took    time.Duration
 		want    time.Time
 	}{
 		"the write's entry":                  {[]time.Duration{0}, time.Millisecond, second},
-		"a write that changed no entry":      {[]time.Duration{-time.Hour}, time.Millisecond, at},
+		"a write that changed no entry":      {[]time.Duration{-time.Hour}, time.Millisecond, when},
 		"live was written a moment before":   {[]time.Duration{0, time.Second}, time.Second, second.Add(time.Second)},
 		"in whatever order":                  {[]time.Duration{time.Second, 0}, time.Second, second.Add(time.Second)},
 		"a server whose clock is ahead":      {[]time.Duration{time.Hour, 0}, time.Millisecond, second},
@@ -584,7 +584,7 @@ func TestClock(t *testing.T) {
 				)
 			}
 			result.SetManagedFields(entries)
-			w := &write{result: result, at: at, ended: at.Add(test.took)}
+			w := &write{result: result, at: when, ended: when.Add(test.took)}
 			require.True(t, test.want.Equal(w.clock()), "%s", w.clock())
 		})
 	}
@@ -592,8 +592,8 @@ func TestClock(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	env := map[string]string{}
-	get := func(name string) string { return env[name] }
-	o, err := OptionsFrom(get)
+	lookup := func(name string) string { return env[name] }
+	o, err := OptionsFrom(lookup)
 	require.NoError(t, err)
 	require.Equal(t, 0.01, o.Rate)
 	require.Empty(t, o.Folder)
@@ -605,11 +605,11 @@ func TestOptions(t *testing.T) {
 		TracesVariable:  "0",
 		SecretsVariable: "true",
 	}
-	o, err = OptionsFrom(get)
+	o, err = OptionsFrom(lookup)
 	require.NoError(t, err)
 	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Secrets: true}, o)
 	env = map[string]string{RateVariable: "NaN", QueueVariable: "-1"}
-	_, err = OptionsFrom(get)
+	_, err = OptionsFrom(lookup)
 	require.ErrorContains(t, err, RateVariable)
 	require.ErrorContains(t, err, QueueVariable)
 }

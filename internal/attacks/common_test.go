@@ -136,9 +136,9 @@ func apply(m *fieldmanager.FieldManager, live, intent runtime.Object, force bool
 	}
 }
 
-func updating(m *fieldmanager.FieldManager, live, now runtime.Object) func() error {
+func updating(m *fieldmanager.FieldManager, live, updated runtime.Object) func() error {
 	return func() error {
-		_, err := writetest.Update(m, live, now, "ctl")
+		_, err := writetest.Update(m, live, updated, "ctl")
 		return err
 	}
 }

@@ -22,9 +22,9 @@ func pairs(n int, value string) []any {
 }
 
 // changed tracks an update that replaces the list before by the list now.
-func changed(before, now []any) func() error {
+func changed(before, updated []any) func() error {
 	fields := entry("ctl", "Update", "example.dev/v1", tree{"f:spec": tree{"f:list": tree{}}})
-	return updating(manager(), stored(object(tree{"list": before}), fields), stored(object(tree{"list": now}), fields))
+	return updating(manager(), stored(object(tree{"list": before}), fields), stored(object(tree{"list": updated}), fields))
 }
 
 var duplicates = []attack{

@@ -223,7 +223,7 @@ func everyFunction() map[string]func(odd) {
 			}
 		}
 	}
-	one := func(f func(t *typed.Type, v any)) func(odd) { return pair(func(t *typed.Type, v, _ any) { f(t, v) }) }
+	single := func(f func(t *typed.Type, v any)) func(odd) { return pair(func(t *typed.Type, v, _ any) { f(t, v) }) }
 	canonical := typed.Canonical(nil)
 	converted := func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} }
 	m, mover := manager(converted), ownership.Mover{Types: types{thing}}
@@ -239,16 +239,16 @@ func everyFunction() map[string]func(odd) {
 		"typed.Semantics.Equal":   pair(func(t *typed.Type, a, b any) { canonical.Equal(t, a, b) }),
 		"typed.Semantics.Merge":   pair(func(t *typed.Type, a, b any) { _, _ = canonical.Merge(t, a, b, typed.Rules{}) }),
 		"typed.Type.Compare":      pair(func(t *typed.Type, a, b any) { t.Compare(a, b) }),
-		"typed.Type.Default":      one(func(t *typed.Type, v any) { t.Default(v) }),
-		"typed.Type.Extract":      one(func(t *typed.Type, v any) { t.Extract(v, spec, true) }),
-		"typed.Type.FieldSet":     one(func(t *typed.Type, v any) { t.FieldSet(v) }),
-		"typed.Type.Get":          one(func(t *typed.Type, v any) { t.Get(v, fieldpath.NewPath("spec", "any")) }),
+		"typed.Type.Default":      single(func(t *typed.Type, v any) { t.Default(v) }),
+		"typed.Type.Extract":      single(func(t *typed.Type, v any) { t.Extract(v, spec, true) }),
+		"typed.Type.FieldSet":     single(func(t *typed.Type, v any) { t.FieldSet(v) }),
+		"typed.Type.Get":          single(func(t *typed.Type, v any) { t.Get(v, fieldpath.NewPath("spec", "any")) }),
 		"typed.Type.IsReconciled": func(o odd) { thing.IsReconciled(o.tree()) },
 		"typed.Type.Merge":        pair(func(t *typed.Type, a, b any) { _, _ = t.Merge(a, b, typed.Rules{}) }),
-		"typed.Type.Remove":       one(func(t *typed.Type, v any) { t.Remove(v, spec) }),
-		"typed.Type.RemoveToNull": one(func(t *typed.Type, v any) { t.RemoveToNull(v, spec) }),
+		"typed.Type.Remove":       single(func(t *typed.Type, v any) { t.Remove(v, spec) }),
+		"typed.Type.RemoveToNull": single(func(t *typed.Type, v any) { t.RemoveToNull(v, spec) }),
 		"typed.Type.Reordered":    pair(func(t *typed.Type, a, b any) { t.Reordered(a, b) }),
-		"typed.Type.Validate":     one(func(t *typed.Type, v any) { _ = t.Validate(v, typed.Rules{}) }),
+		"typed.Type.Validate":     single(func(t *typed.Type, v any) { _ = t.Validate(v, typed.Rules{}) }),
 
 		"typed/fieldpath.FromTree": func(o odd) {
 			_, _ = fieldpath.FromTree(o.tree())
@@ -452,10 +452,10 @@ func everyFunction() map[string]func(odd) {
 			_, _ = old.Update(a, b, "a")
 		}),
 		"compat/apimachinery.FieldManager.UpdateNoErrors": live(func(a, b runtime.Object) { old.UpdateNoErrors(a, b, "a") }),
-		"compat/smdv4.FromTree": one(func(_ *typed.Type, v any) {
+		"compat/smdv4.FromTree": single(func(_ *typed.Type, v any) {
 			_, _ = smdv4.FromTree(v, upstreamv4.DeducedParseableType, typed.Rules{})
 		}),
-		"compat/smdv6.FromTree": one(func(_ *typed.Type, v any) {
+		"compat/smdv6.FromTree": single(func(_ *typed.Type, v any) {
 			_, _ = smdv6.FromTree(v, upstreamv6.DeducedParseableType, typed.Rules{})
 		}),
 	}

@@ -27,10 +27,10 @@ func managers(n int, operation string) []any {
 func updates(n int) managedfields.Entries {
 	out := make(managedfields.Entries, n)
 	for i := range out {
-		at := metav1.NewTime(time.Unix(int64(i%100), 0))
+		when := metav1.NewTime(time.Unix(int64(i%100), 0))
 		out[i] = managedfields.NewEntry(
 			managedfields.KeyOf(fmt.Sprintf("m%07d", i), metav1.ManagedFieldsOperationUpdate, "v1", ""),
-			"v1", &at, fieldpath.NewSet(fieldpath.NewPath("a", fmt.Sprint(i))),
+			"v1", &when, fieldpath.NewSet(fieldpath.NewPath("a", fmt.Sprint(i))),
 		)
 	}
 	return out

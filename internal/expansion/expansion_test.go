@@ -47,8 +47,8 @@ func TestOutline(t *testing.T) {
 func TestOutlineLimits(t *testing.T) {
 	laughs := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for i := range 20 {
-		of, name := string(rune('a'+i)), string(rune('b'+i))
-		laughs += name + ": &" + name + " [" + strings.Repeat("*"+of+",", 8) + "*" + of + "]\n"
+		source, name := string(rune('a'+i)), string(rune('b'+i))
+		laughs += name + ": &" + name + " [" + strings.Repeat("*"+source+",", 8) + "*" + source + "]\n"
 	}
 	long := strings.Repeat("x", 10_000)
 	chain := "a0: &a0 [" + strings.Repeat("[", 900) + strings.Repeat("]", 900) + "]\n"

@@ -50,8 +50,8 @@ func Rewrite(s *fieldpath.Set, f func(fieldpath.Element, fieldpath.Entry) fieldp
 	var out Builder
 	changed := false
 	for e, entry := range s.Level() {
-		now := f(e, entry)
-		if !changed && now != entry {
+		mapped := f(e, entry)
+		if !changed && mapped != entry {
 			changed = true
 			for e2, before := range s.Level() {
 				if e2 == e {
@@ -61,7 +61,7 @@ func Rewrite(s *fieldpath.Set, f func(fieldpath.Element, fieldpath.Entry) fieldp
 			}
 		}
 		if changed {
-			out.Add(e, now.Member, now.Below)
+			out.Add(e, mapped.Member, mapped.Below)
 		}
 	}
 	if !changed {

@@ -84,7 +84,7 @@ func (n *neverByPointer) IsZero() bool { return n.X == 7 }
 
 // TestValues compares every row with upstream's converter, for all ways to read it.
 func TestValues(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.FixedZone("x", 3600))
+	when := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.FixedZone("x", 3600))
 	for _, row := range []struct {
 		name, why string
 		obj       any
@@ -240,7 +240,7 @@ func TestValues(t *testing.T) {
 			D metav1.Time
 			E metav1.Duration
 			F *metav1.Time
-		}{metav1.Time{Time: at}, &metav1.Time{Time: at}, metav1.MicroTime{Time: at}, metav1.Time{},
+		}{metav1.Time{Time: when}, &metav1.Time{Time: when}, metav1.MicroTime{Time: when}, metav1.Time{},
 			metav1.Duration{Duration: time.Minute}, nil},
 			m{"A": "2026-01-02T02:04:05Z", "B": "2026-01-02T02:04:05Z", "C": "2026-01-02T02:04:05.678901Z",
 				"D": nil, "E": "1m0s", "F": nil}},
@@ -277,10 +277,10 @@ func TestValues(t *testing.T) {
 			m{"metadata": m{"name": "n"}}},
 		{"unstructured", "its own content", &unstructured.Unstructured{Object: m{"a": int64(1)}}, m{"a": int64(1)}},
 		{"metadata", "as a server holds it", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			CreationTimestamp: metav1.NewTime(at), Generation: 2, Labels: map[string]string{"app": "web"},
+			CreationTimestamp: metav1.NewTime(when), Generation: 2, Labels: map[string]string{"app": "web"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: new(true)}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
-				Manager: "controller", Time: &metav1.Time{Time: at}, FieldsV1: fieldsv1.New(`{"f:spec":{}}`),
+				Manager: "controller", Time: &metav1.Time{Time: when}, FieldsV1: fieldsv1.New(`{"f:spec":{}}`),
 			}},
 		}}, nil},
 		{"mixed", "everything together", full(), nil},
@@ -301,9 +301,9 @@ func TestValues(t *testing.T) {
 			if _, ok := row.obj.(runtime.Unstructured); ok {
 				return
 			}
-			old, now, err := gostruct.Diff(nil, row.obj, row.obj)
+			old, updated, err := gostruct.Diff(nil, row.obj, row.obj)
 			require.NoError(t, err)
-			require.True(t, typed.Equal(old, now), row.why)
+			require.True(t, typed.Equal(old, updated), row.why)
 		})
 	}
 }

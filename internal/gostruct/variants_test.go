@@ -119,7 +119,7 @@ func declare(t *typed.Type, name string, f typed.Field) {
 
 // variants returns objects that differ from each other in one field, or in all.
 func variants() []*mixed {
-	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	when := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	sets := []func(v *mixed){
 		func(v *mixed) {},
 		func(v *mixed) { v.Text = "a" }, func(v *mixed) { v.Text = "b" }, func(v *mixed) { v.Always = "a" },
@@ -148,7 +148,7 @@ func variants() []*mixed {
 		func(v *mixed) { v.Pointer = &smallPart{Key: "x", Value: new(int64(1))} },
 		func(v *mixed) { v.Whole = &smallPart{} }, func(v *mixed) { v.Whole = &smallPart{Key: "x", Deep: &smallPart{}} },
 		func(v *mixed) { v.Optional = new("") }, func(v *mixed) { v.Optional = new("a") },
-		func(v *mixed) { v.At = &metav1.Time{} }, func(v *mixed) { v.At = &at },
+		func(v *mixed) { v.At = &metav1.Time{} }, func(v *mixed) { v.At = &when },
 		func(v *mixed) { v.Size = resource.MustParse("1Gi") }, func(v *mixed) { v.Port = intstr.FromInt32(80) },
 		func(v *mixed) { v.Port = intstr.FromString("http") }, func(v *mixed) { v.Within = "a" },
 		func(v *mixed) { v.FarAway = &FarAway{} }, func(v *mixed) { v.FarAway = &FarAway{Far: "a"} },
@@ -183,17 +183,17 @@ func TestDiff(t *testing.T) {
 		for _, b := range all {
 			old, err := gostruct.Tree(a)
 			require.NoError(t, err)
-			now, err := gostruct.Tree(b)
+			updated, err := gostruct.Tree(b)
 			require.NoError(t, err)
 			before, after, err := gostruct.Diff(mixedType, a, b)
 			require.NoError(t, err)
-			require.Equal(t, typed.Equal(old, now), typed.Equal(before, after))
+			require.Equal(t, typed.Equal(old, updated), typed.Equal(before, after))
 			for _, semantics := range []*typed.Semantics{nil, typed.Canonical(nil)} {
-				want := semantics.Compare(mixedType, old, now)
+				want := semantics.Compare(mixedType, old, updated)
 				got := semantics.Compare(mixedType, before, after)
-				require.Equal(t, want.Added.String(), got.Added.String(), "%v to %v", old, now)
-				require.Equal(t, want.Modified.String(), got.Modified.String(), "%v to %v", old, now)
-				require.Equal(t, want.Removed.String(), got.Removed.String(), "%v to %v", old, now)
+				require.Equal(t, want.Added.String(), got.Added.String(), "%v to %v", old, updated)
+				require.Equal(t, want.Modified.String(), got.Modified.String(), "%v to %v", old, updated)
+				require.Equal(t, want.Removed.String(), got.Removed.String(), "%v to %v", old, updated)
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func TestAdded(t *testing.T) {
 		for _, b := range all {
 			old, err := gostruct.Tree(a)
 			require.NoError(t, err)
-			now, err := gostruct.Tree(b)
+			updated, err := gostruct.Tree(b)
 			require.NoError(t, err)
 			added, ok := gostruct.Added(mixedType, a, b, nil, nil)
 			if !ok {
@@ -245,10 +245,10 @@ func TestAdded(t *testing.T) {
 			if i == 0 {
 				answers++
 			}
-			want, ok := values.CompareAndValidate(nil, mixedType, old, now)
+			want, ok := values.CompareAndValidate(nil, mixedType, old, updated)
 			require.True(t, ok)
-			require.Equal(t, string(want.Added.AppendJSON(nil)), added.String(), "%v to %v", old, now)
-			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, now)
+			require.Equal(t, string(want.Added.AppendJSON(nil)), added.String(), "%v to %v", old, updated)
+			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, updated)
 		}
 	}
 	require.Greater(t, answers, len(all)/2)
@@ -393,9 +393,9 @@ func TestAddedOfAnotherShape(t *testing.T) {
 	}
 	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
 	part := &typed.Type{Map: typed.NewMap(map[string]typed.Field{"key": {Type: text}}, nil)}
-	typeOf := func(part, at *typed.Type) *typed.Type {
+	typeOf := func(part, other *typed.Type) *typed.Type {
 		return &typed.Type{Map: typed.NewMap(map[string]typed.Field{
-			"Part": {Type: part}, "at": {Type: at}, "args": {Type: &typed.Type{List: typed.AtomicList(text)}},
+			"Part": {Type: part}, "at": {Type: other}, "args": {Type: &typed.Type{List: typed.AtomicList(text)}},
 		}, nil)}
 	}
 	b := &shapes{Part: smallPart{Key: "x"}, At: metav1.Unix(0, 0)}

@@ -174,11 +174,11 @@ func dropAmongDuplicates(t *testing.T, keys int) {
 	owned := func(fields ...string) map[string]any {
 		below := map[string]any{}
 		for i := range keys + 1 {
-			one := map[string]any{".": map[string]any{}, "f:name": map[string]any{}}
+			single := map[string]any{".": map[string]any{}, "f:name": map[string]any{}}
 			for _, name := range fields {
-				one["f:"+name] = map[string]any{}
+				single["f:"+name] = map[string]any{}
 			}
-			below[fmt.Sprintf(`k:{"name":"%d"}`, i)] = one
+			below[fmt.Sprintf(`k:{"name":"%d"}`, i)] = single
 		}
 		return map[string]any{"f:spec": map[string]any{"f:items": below}}
 	}

@@ -222,7 +222,7 @@ func reduce(v any, set func(any), fails func() bool) {
 			old := v[name]
 			if delete(v, name); !fails() {
 				v[name] = old
-				reduce(old, func(now any) { v[name] = now }, fails)
+				reduce(old, func(replacement any) { v[name] = replacement }, fails)
 			}
 		}
 	case []any:
@@ -232,7 +232,7 @@ func reduce(v any, set func(any), fails func() bool) {
 				v = less
 			} else {
 				set(v)
-				reduce(item, func(now any) { v[i] = now }, fails)
+				reduce(item, func(current any) { v[i] = current }, fails)
 			}
 		}
 	}

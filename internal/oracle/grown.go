@@ -71,7 +71,7 @@ func grownKey(tree map[string]any, name string, keys []any, s *spec.Schema) stri
 	if len(keys) == 0 || !strings.HasPrefix(name, "k:") {
 		return name
 	}
-	fields, now := keyFields(name), keyFields(name)
+	fields, grown := keyFields(name), keyFields(name)
 	for field := range fields {
 		if !slices.Contains(keys, any(field)) {
 			return name
@@ -80,14 +80,14 @@ func grownKey(tree map[string]any, name string, keys []any, s *spec.Schema) stri
 	for _, key := range keys {
 		if def := s.Items.Schema.Properties[key.(string)].Default; def != nil {
 			if _, ok := fields[key.(string)]; !ok {
-				now[key.(string)] = def
+				grown[key.(string)] = def
 			}
 		}
 	}
-	if len(now) == len(fields) {
+	if len(grown) == len(fields) {
 		return name
 	}
-	next := "k:" + JSON(now)
+	next := "k:" + JSON(grown)
 	for other := range tree {
 		if !strings.HasPrefix(other, "k:") || "k:"+JSON(keyFields(other)) == next {
 			continue

@@ -174,9 +174,9 @@ func (w *World) stored(write Write, out *unstructured.Unstructured) *unstructure
 }
 
 // compareOwnership compares the ownership changes of a plan with the managed fields before and after.
-func compareOwnership(plan *plans.Plan, live, now map[string]any) error {
+func compareOwnership(plan *plans.Plan, live, current map[string]any) error {
 	before, err1 := managedfields.DecodeTree(managedFields(live))
-	after, err2 := managedfields.DecodeTree(managedFields(now))
+	after, err2 := managedfields.DecodeTree(managedFields(current))
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}

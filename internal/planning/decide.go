@@ -25,14 +25,14 @@ type Decided struct {
 // managers that stringData of a Secret would overwrite, although a server does not report these as conflicts. If no
 // conflict is refused, Decide replaces intent and plan by the resolved ones; if there is a server, the plan has the
 // result of another dry run. Otherwise, only the refused conflicts remain in the plan.
-func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy, subresource string) error {
-	if by == nil || p.Plan == nil {
+func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Policy, subresource string) error {
+	if rules == nil || p.Plan == nil {
 		return nil
 	}
 	found := p.Conflicts
 	all := append(slices.Clone(found), p.overwritten()...)
 	var refused conflicts.Conflicts
-	for i, v := range by.Decide(p.Metadata(), all) {
+	for i, v := range rules.Decide(p.Metadata(), all) {
 		p.Decided = append(p.Decided, Decided{all[i], v})
 		if v.Decision == conflicts.Refuse {
 			refused = append(refused, all[i])
@@ -66,14 +66,14 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, by *policy.Policy,
 // overwritten returns, as conflicts, the values of other managers that stringData would overwrite.
 func (p *Planned) overwritten() (out conflicts.Conflicts) {
 	given, _ := p.Tree["stringData"].(map[string]any)
-	for _, one := range p.StringData() {
-		if one.Owner.Manager == "" {
+	for _, field := range p.StringData() {
+		if field.Owner.Manager == "" {
 			continue
 		}
-		name, _ := one.Field[len(one.Field)-1].Field()
-		live, _ := p.Kind.Typ.Get(p.Desired.Object, one.Field)
+		name, _ := field.Field[len(field.Field)-1].Field()
+		live, _ := p.Kind.Typ.Get(p.Desired.Object, field.Field)
 		out = append(out, conflicts.Conflict{
-			Path: one.Field, Owner: one.Owner, APIVersion: p.Kind.GroupVersion().String(), Live: live, Applied: given[name],
+			Path: field.Field, Owner: field.Owner, APIVersion: p.Kind.GroupVersion().String(), Live: live, Applied: given[name],
 		})
 	}
 	return out

@@ -72,8 +72,8 @@ const (
 
 // Documents plans documents. It returns a plan for each, and the number of dry runs for suggestions that were not
 // sent because of Options.Tries. Documents may use kinds and namespaces that other documents define.
-func Documents(ctx context.Context, at place.Place, docs []document.Document, o Options) (all []Document, untried int) {
-	untried = Each(ctx, at, docs, o, func(d *Document) { all = append(all, *d) })
+func Documents(ctx context.Context, p place.Place, docs []document.Document, o Options) (all []Document, untried int) {
+	untried = Each(ctx, p, docs, o, func(d *Document) { all = append(all, *d) })
 	return all, untried
 }
 
@@ -83,10 +83,10 @@ const batch = 256
 // Each plans documents as Documents does, one batch after the other, and calls see with each plan. It keeps no plans,
 // and keeps only those live objects, encoded, that are still to be planned. The documents may be packed.
 func Each(
-	ctx context.Context, at place.Place, docs []document.Document, o Options, see func(*Document),
+	ctx context.Context, p place.Place, docs []document.Document, o Options, see func(*Document),
 ) (untried int) {
-	if !at.InOrder() {
-		o.learn(ctx, at, docs)
+	if !p.InOrder() {
+		o.learn(ctx, p, docs)
 	}
 	intents := make([]map[string]any, 0, len(docs))
 	for i := range docs {
@@ -94,15 +94,15 @@ func Each(
 			intents = append(intents, docs[i].Tree)
 		}
 	}
-	at.Prefetch(ctx, intents, o.Concurrency)
+	p.Prefetch(ctx, intents, o.Concurrency)
 	budget := &Budget{Left: o.Tries}
-	asking := Asking{Place: at}
+	asking := Asking{Place: p}
 	if !o.Offline {
 		asking.Budget = budget
 	}
 	sources := map[place.Key]string{}
 	for part := range slices.Chunk(docs, batch) {
-		all := o.read(ctx, at, part, sources)
+		all := o.read(ctx, p, part, sources)
 		// Each document gets a plan, or the error that ctx is done.
 		workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(all), func(i int) {
 			d := &all[i]
@@ -113,7 +113,7 @@ func Each(
 				d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
 			}
 		})
-		o.ask(ctx, at, all)
+		o.ask(ctx, p, all)
 		for i := range all {
 			o.finish(ctx, asking, &all[i])
 			see(&all[i])
@@ -124,12 +124,12 @@ func Each(
 
 // read reads the intents of documents and their live objects. sources has the documents of all objects so far.
 func (o Options) read(
-	ctx context.Context, at place.Place, docs []document.Document, sources map[place.Key]string,
+	ctx context.Context, p place.Place, docs []document.Document, sources map[place.Key]string,
 ) []Document {
 	all := make([]Document, len(docs))
 	for i, doc := range docs {
 		d := &all[i]
-		if d.Desired, d.Err = o.Read(ctx, at, doc.Unpacked()); d.Err != nil {
+		if d.Desired, d.Err = o.Read(ctx, p, doc.Unpacked()); d.Err != nil {
 			continue
 		}
 		key := place.KeyOf(d.Target)
@@ -141,11 +141,11 @@ func (o Options) read(
 
 // learn adds the kinds and namespaces that documents define, so that all documents can use them, also earlier ones.
 // It ignores errors: they are reported when the defining document is planned.
-func (o Options) learn(ctx context.Context, at place.Place, docs []document.Document) {
+func (o Options) learn(ctx context.Context, p place.Place, docs []document.Document) {
 	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
 			if gvk, err := document.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
-				_, _ = o.Read(ctx, at, doc.Unpacked())
+				_, _ = o.Read(ctx, p, doc.Unpacked())
 			}
 		}
 	}
@@ -153,12 +153,12 @@ func (o Options) learn(ctx context.Context, at place.Place, docs []document.Docu
 
 // Read reads the intent of a document and its live object. Even with an error, the result has the place of the
 // document, and the object if it is known.
-func (o Options) Read(ctx context.Context, at place.Place, doc document.Document) (*Desired, error) {
+func (o Options) Read(ctx context.Context, p place.Place, doc document.Document) (*Desired, error) {
 	w := &Desired{Where: doc.Source, Given: doc.Tree, Manager: o.Manager}
 	if doc.Err != nil {
 		return w, doc.Err
 	}
-	if err := w.Read(ctx, at); err != nil {
+	if err := w.Read(ctx, p); err != nil {
 		return w, err
 	}
 	if o.Subresource == place.Scale {
@@ -171,13 +171,13 @@ func (o Options) Read(ctx context.Context, at place.Place, doc document.Document
 	var err error
 	w.Fields, err = w.Target.Manager(o.Now, o.Subresource)
 	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && o.Subresource == "" {
-		err = o.define(ctx, at, w)
+		err = o.define(ctx, p, w)
 	}
 	return w, err
 }
 
 // define adds the kind that an intent defines, unless the intent has conflicts.
-func (o Options) define(ctx context.Context, at place.Place, w *Desired) error {
+func (o Options) define(ctx context.Context, p place.Place, w *Desired) error {
 	options := plans.Options{Manager: w.Manager, Force: o.Force}
 	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
 	if err != nil || plan.Outcome == plans.Conflict {
@@ -185,7 +185,7 @@ func (o Options) define(ctx context.Context, at place.Place, w *Desired) error {
 	}
 	d, err := place.Define(place.Unwrap(plan.Object))
 	if err == nil {
-		at.Define(d)
+		p.Define(d)
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (o Options) plan(ctx context.Context, p *Planned) (err error) {
 
 // ask sends dry runs of all applies that are not planned as unchanged. The server's result replaces the plan or its
 // error.
-func (o Options) ask(ctx context.Context, at place.Place, all []Document) {
+func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 	var asked []*Document
 	for i := range all {
 		d := &all[i]
@@ -228,7 +228,7 @@ func (o Options) ask(ctx context.Context, at place.Place, all []Document) {
 	}
 	workqueue.ParallelizeUntil(context.Background(), o.Concurrency, len(asked), func(i int) {
 		d := asked[i]
-		isAllowed, refused := d.Ask(ctx, at, o.Subresource)
+		isAllowed, refused := d.Ask(ctx, p, o.Subresource)
 		if d.Err = refused; !isAllowed {
 			d.Unasked = IsForbidden
 		}

@@ -175,8 +175,8 @@ type StringData struct {
 }
 
 // LetGo suggests how the next apply can remove an unowned field of data.
-func (p *Planned) LetGo(one StringData) advice.Suggestion {
-	fields := []fieldpath.Path{one.Field}
+func (p *Planned) LetGo(suggestion StringData) advice.Suggestion {
+	fields := []fieldpath.Path{suggestion.Field}
 	return advice.Remove(fields, p.Desired.Manager, nil, advice.Promise{Removes: fields, Done: true}).For(p.Objects())
 }
 

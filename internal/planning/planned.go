@@ -113,21 +113,21 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 	list, _ := managedfields.Read(p.Plan.Object)
 	var gone []fieldpath.Path
 	for path := range change.Loses.Union(change.Removes).Leaves().All() {
-		one := Loss{Field: slices.Clone(path)}
+		loss := Loss{Field: slices.Clone(path)}
 		for i := range list {
 			if list[i].Key != change.Manager && list[i].Owned().Has(path) {
-				one.Owners = append(one.Owners, list[i].Key)
+				loss.Owners = append(loss.Owners, list[i].Key)
 			}
 		}
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
-		one.Absent = !wasThere && !isThere
+		loss.Absent = !wasThere && !isThere
 		// A map with fields stays, whatever happens to its fields: it is not compared.
-		one.Changes = !typed.Equal(was, is) && leaves().Has(path)
-		if !one.Absent && (!isThere || one.Changes && one.Owners == nil) {
-			gone = append(gone, one.Field)
+		loss.Changes = !typed.Equal(was, is) && leaves().Has(path)
+		if !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil) {
+			gone = append(gone, loss.Field)
 		} else {
-			stay = append(stay, one)
+			stay = append(stay, loss)
 		}
 	}
 	return fieldpath.NewSet(gone...), stay

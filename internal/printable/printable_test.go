@@ -144,8 +144,8 @@ func FuzzPrintable(f *testing.F) {
 			require.NoError(t, err)
 			require.NoError(t, w.Close())
 			w = printable.NewWriter(&parts, colors)
-			at := min(max(cut, 0), len(s))
-			for _, part := range []string{s[:at], s[at:]} {
+			cutAt := min(max(cut, 0), len(s))
+			for _, part := range []string{s[:cutAt], s[cutAt:]} {
 				_, err = w.Write([]byte(part))
 				require.NoError(t, err)
 			}

@@ -16,7 +16,7 @@ import (
 // [typed.Type.Validate]. except is the path of an entry that is omitted if both values have maps with other entries
 // around it.
 var CompareAndValidate = hooks.CompareAndValidate.(func(
-	s *typed.Semantics, t *typed.Type, old, now any, except ...string) (c typed.Comparison, ok bool))
+	s *typed.Semantics, t *typed.Type, old, updated any, except ...string) (c typed.Comparison, ok bool))
 
 // DropUnknown returns v without the fields that structs of its type t do not declare, at any depth. It keeps an atomic
 // list or map that equals live's unchanged, because [typed.Type.Merge] does not validate it. The result shares memory
@@ -33,7 +33,7 @@ type Finder interface {
 	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values in old and in now at the
 	// path; nil if there is none. The value of duplicate items is a list of the items. A path is valid only until the
 	// next one; clone it to keep it.
-	Pairs(t *typed.Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any]
+	Pairs(t *typed.Type, set *fieldpath.Set, old, updated any) iter.Seq2[fieldpath.Path, [2]any]
 }
 
 // NewFinder returns a Finder.

@@ -34,8 +34,8 @@ func TestTexts(t *testing.T) {
 			var a, b any
 			require.NoError(t, json.Unmarshal([]byte(row.a), &a))
 			require.NoError(t, json.Unmarshal([]byte(row.b), &b))
-			one, other := conflictreport.Texts(a, b)
-			require.Equal(t, row.one, one, row.why)
+			first, other := conflictreport.Texts(a, b)
+			require.Equal(t, row.one, first, row.why)
 			require.Equal(t, row.other, other, row.why)
 		})
 	}

@@ -101,9 +101,9 @@ func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	unowned := d.leaves.Difference(d.owned).Difference(d.intended)
 	set := defaulted.Without(o.Type, tree, unowned, o.Defaulter)
 	for path := range unowned.All() {
-		one := d.at(path)
-		one.IsDefault = !set.Has(path)
-		out.Unowned = append(out.Unowned, one)
+		diff := d.at(path)
+		diff.IsDefault = !set.Has(path)
+		out.Unowned = append(out.Unowned, diff)
 	}
 	return out, err
 }
@@ -178,9 +178,9 @@ func (d *drift) itemized() []Drifted {
 
 // isWhole reports whether all owned leaves of an item drift and have the given owners.
 func (d *drift) isWhole(item fieldpath.Path, owners []Owner) bool {
-	at := fieldpath.NewSet(slices.Clone(item))
-	owned := d.owned.AtOrBelow(at)
-	if !d.intended.AtOrBelow(at).IsEmpty() || !owned.Difference(d.drifts).IsEmpty() {
+	set := fieldpath.NewSet(slices.Clone(item))
+	owned := d.owned.AtOrBelow(set)
+	if !d.intended.AtOrBelow(set).IsEmpty() || !owned.Difference(d.drifts).IsEmpty() {
 		return false
 	}
 	for path := range owned.All() {

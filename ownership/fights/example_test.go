@@ -16,20 +16,20 @@ func Example() {
 		if i%2 == 0 {
 			manager, replicas = "gitops", 2
 		}
-		at := start.Add(time.Duration(i) * time.Second)
+		when := start.Add(time.Duration(i) * time.Second)
 		object := map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",
 			"metadata": map[string]any{
 				"name": "web", "namespace": "default", "uid": "1", "resourceVersion": fmt.Sprint(i),
 				"managedFields": []any{map[string]any{
-					"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": at.Format(time.RFC3339),
+					"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": when.Format(time.RFC3339),
 					"fieldsType": "FieldsV1",
 					"fieldsV1":   map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}},
 				}},
 			},
 			"spec": map[string]any{"replicas": replicas},
 		}
-		for _, finding := range tracker.Observe(object, at) {
+		for _, finding := range tracker.Observe(object, when) {
 			fmt.Println(finding)
 		}
 	}

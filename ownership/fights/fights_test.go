@@ -431,12 +431,12 @@ func TestFinding(t *testing.T) {
 	}
 	require.Len(t, c.found, 2, "the third return, and each that follows")
 	f := c.found[1]
-	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
+	when := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
 	require.Equal(t, fights.Fight, f.Kind)
 	object := fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"}
 	require.Equal(t, object, f.Object)
-	require.Equal(t, at(1), f.Since, "when the first change of it was observed")
-	require.Equal(t, at(5), f.Last)
+	require.Equal(t, when(1), f.Since, "when the first change of it was observed")
+	require.Equal(t, when(5), f.Last)
 	require.Equal(t, 4, f.Returns)
 	require.Len(t, f.Sides, 2)
 	require.Equal(t, "3", f.Sides[0].Value)
@@ -629,7 +629,7 @@ func TestFlapsAtRandom(t *testing.T) {
 			}
 		}
 		for side, times := range idle {
-			times = slices.DeleteFunc(times, func(at time.Time) bool { return c.now.Sub(at) > 10*time.Minute })
+			times = slices.DeleteFunc(times, func(when time.Time) bool { return c.now.Sub(when) > 10*time.Minute })
 			if len(times) >= 4 {
 				want[side] = len(times)
 				idlers++

@@ -59,8 +59,8 @@ type Size struct {
 }
 
 // growsTo reports whether growth from this size to the size now is a finding.
-func (s Size) growsTo(now Size) bool {
-	return now.Entries > s.Entries && now.Bytes >= s.Bytes+1024 && now.Bytes*2 >= s.Bytes*3
+func (s Size) growsTo(size Size) bool {
+	return size.Entries > s.Entries && size.Bytes >= s.Bytes+1024 && size.Bytes*2 >= s.Bytes*3
 }
 
 // Rate returns the number of counted writes per minute; 0 if they were all at the same time.

@@ -24,7 +24,7 @@ func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 	require.NoError(c.t, unstructured.SetNestedField(next.Object, replicas, "spec", "replicas"))
 	out, err := writetest.Update(m, c.live, next, manager)
 	require.NoError(c.t, err)
-	at := c.now
+	when := c.now
 	c.store(out)
 	scale := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas},
@@ -32,8 +32,8 @@ func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 	scale.SetName("web")
 	scale.SetUID("u")
 	scale.SetResourceVersion(c.live.GetResourceVersion())
-	seen.ObserveScale(scale.Object, manager, at)
-	require.Empty(c.t, seen.ObserveScale(scale.Object, manager, at), "a version that was observed finds nothing")
+	seen.ObserveScale(scale.Object, manager, when)
+	require.Empty(c.t, seen.ObserveScale(scale.Object, manager, when), "a version that was observed finds nothing")
 }
 
 // TestObserveScale lets one tracker observe writes to the scale subresource as Scales, and another one as objects.
@@ -48,9 +48,9 @@ func TestObserveScale(t *testing.T) {
 	require.Empty(t, seen.Observe(first, c.now))
 	for range 3 {
 		c.scale("hpa", 5, seen)
-		at := c.now
+		when := c.now
 		c.apply("argocd", deployment(3, "i"))
-		seen.Observe(c.live.DeepCopy().Object, at)
+		seen.Observe(c.live.DeepCopy().Object, when)
 	}
 	require.Equal(t, fmt.Sprint(c.tracker.Findings(c.now)), fmt.Sprint(seen.Findings(c.now)))
 	require.NotEmpty(t, seen.Findings(c.now))

@@ -126,16 +126,16 @@ type change struct {
 
 // changesBetween returns the fields whose values differ. isIdle is true if nothing changed except times. touched are
 // the sides that touchedSince returns, the latest first.
-func changesBetween(old, now *snapshot, touched []Side) (changes []change, isIdle bool) {
+func changesBetween(old, current *snapshot, touched []Side) (changes []change, isIdle bool) {
 	isIdle = true
 	writers := sets.New[Side]()
-	walk(old.leaves().Union(now.leaves()), nil, old.tree, now.tree, func(p fieldpath.Path, was, is any) {
+	walk(old.leaves().Union(current.leaves()), nil, old.tree, current.tree, func(p fieldpath.Path, was, is any) {
 		c := change{path: slices.Clone(p), old: newValue(was), new: newValue(is)}
 		if c.old.hash == c.new.hash {
 			return
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
-		c.before, c.after = old.ownersOf(p), now.ownersOf(p)
+		c.before, c.after = old.ownersOf(p), current.ownersOf(p)
 		// The writer of an owned field is the touched side that owns it now. If no owner is touched, it is the only
 		// owner: its entry's time does not change if it writes twice in a second.
 		c.side = only(c.after)
@@ -175,8 +175,8 @@ type Change struct {
 // Changes returns the fields that differ between two versions of an object and that have an owner in one of them, in
 // the order of their paths. The result shares no memory with the versions.
 func Changes(before, after map[string]any) []Change {
-	old, now := newSnapshot(before), newSnapshot(after)
-	changes, _ := changesBetween(old, now, now.touchedSince(old))
+	old, current := newSnapshot(before), newSnapshot(after)
+	changes, _ := changesBetween(old, current, current.touchedSince(old))
 	out := make([]Change, len(changes))
 	for i, c := range changes {
 		out[i] = Change{c.path, c.side, c.old.text, c.new.text}
@@ -204,9 +204,9 @@ type missing struct{}
 // walk calls visit for each path of set, with its values in two trees. path is the path of set's root. The path that
 // visit gets is valid only during the call.
 func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fieldpath.Path, was, is any)) {
-	old, now := finder(was), finder(is)
+	old, after := finder(was), finder(is)
 	for e, entry := range set.Level() {
-		p, was, is := append(path, e), old(e), now(e)
+		p, was, is := append(path, e), old(e), after(e)
 		if entry.Member {
 			visit(p, was, is)
 		}

@@ -134,9 +134,9 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	if isIdle && len(touched) > 0 {
 		found = append(found, h.idleWrite(touched[0], when, t.options)...)
 	}
-	if now := next.size(); !h.grown && h.first.growsTo(now) {
+	if current := next.size(); !h.grown && h.first.growsTo(current) {
 		h.grown = true
-		found = append(found, h.growthFinding(now, when))
+		found = append(found, h.growthFinding(current, when))
 	}
 	return found
 }

@@ -31,9 +31,9 @@ func FuzzStructs(f *testing.F) {
 		}
 		m := newMaker(kinds[int(kind)%len(kinds)], data)
 		old := m.object()
-		now := m.changed(old, 1+m.rand.Intn(20))
+		updated := m.changed(old, 1+m.rand.Intn(20))
 		checkTree(t, old)
-		checkCompare(t, m, old, now)
+		checkCompare(t, m, old, updated)
 		checkCompare(t, m, old, old.DeepCopyObject())
 		if s, ok := newServer(m.kind); ok {
 			checkWrites(t, s, oracle.NewGen(data))
@@ -61,12 +61,12 @@ func checkTree(t *testing.T, obj runtime.Object) {
 
 // checkCompare checks that comparing only the differing parts of two Go structs has the same result as comparing their
 // trees.
-func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
+func checkCompare(t *testing.T, m *maker, old, updated runtime.Object) {
 	oldFull, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return
 	}
-	nowFull, err := runtime.DefaultUnstructuredConverter.ToUnstructured(now)
+	nowFull, err := runtime.DefaultUnstructuredConverter.ToUnstructured(updated)
 	if err != nil {
 		return
 	}
@@ -74,7 +74,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	if typ.Validate(oldFull, lenient) != nil || typ.Validate(nowFull, lenient) != nil {
 		typ = typed.Deduced() // Compare requires valid values
 	}
-	before, after, err := gostruct.Diff(typ, old, now)
+	before, after, err := gostruct.Diff(typ, old, updated)
 	require.NoError(t, err)
 	require.Equal(t, typed.Equal(oldFull, nowFull), typed.Equal(before, after))
 	for name, semantics := range map[string]*typed.Semantics{"compatible": nil, "canonical": typed.Canonical(nil)} {
@@ -82,10 +82,10 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 		require.True(t, sameComparison(want, got), "%s: old: %s\nnow: %s\nwant: %v\ngot:  %v",
 			name, oracle.JSON(oldFull), oracle.JSON(nowFull), want, got)
 	}
-	empty := reflect.New(reflect.TypeOf(now).Elem()).Interface().(runtime.Object)
-	empty.GetObjectKind().SetGroupVersionKind(now.GetObjectKind().GroupVersionKind())
+	empty := reflect.New(reflect.TypeOf(updated).Elem()).Interface().(runtime.Object)
+	empty.GetObjectKind().SetGroupVersionKind(updated.GetObjectKind().GroupVersionKind())
 	for _, base := range []runtime.Object{empty, old} {
-		added, isAdded := gostruct.Added(typ, base, now, managedfields.Unowned(), nil)
+		added, isAdded := gostruct.Added(typ, base, updated, managedfields.Unowned(), nil)
 		full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(base)
 		require.NoError(t, err)
 		want, ok := values.CompareAndValidate(nil, typ, managedfields.With(full, nil), managedfields.With(nowFull, nil))
@@ -100,7 +100,7 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 		}
 	}
 
-	before, after, err = gostruct.Diff(typ, old, now, "metadata", "managedFields")
+	before, after, err = gostruct.Diff(typ, old, updated, "metadata", "managedFields")
 	require.NoError(t, err)
 	want, wantOK := values.CompareAndValidate(nil, typ, managedfields.With(oldFull, nil), managedfields.With(nowFull, nil))
 	got, ok := values.CompareAndValidate(nil, typ, before, after)

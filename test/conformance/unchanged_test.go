@@ -62,24 +62,24 @@ func TestUnchangedInJSON(t *testing.T) {
 	live.Spec.TLS = []networkingv1.IngressTLS{{}, {}, {Hosts: []string{}}}
 	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy("alice", `{"f:spec":{"f:tls":{}}}`)}
 	live.ManagedFields[0].APIVersion = "networking.k8s.io/v1"
-	now := live.DeepCopy()
-	now.Spec.TLS[2].Hosts = nil
+	updated := live.DeepCopy()
+	updated.Spec.TLS[2].Hosts = nil
 	owner := map[string]string{"upstream": "bob", "Tenure": "alice"}
 	for name, m := range both(t, live) {
-		out, err := m.Update(live.DeepCopy(), now.DeepCopy(), "bob")
+		out, err := m.Update(live.DeepCopy(), updated.DeepCopy(), "bob")
 		require.NoError(t, err)
 		entries := out.(*networkingv1.Ingress).ManagedFields
 		require.Len(t, entries, 1)
 		require.Equal(t, owner[name], entries[0].Manager, name)
 	}
 
-	now.ManagedFields[0].APIVersion = "networking.k8s.io/v1beta1"
+	updated.ManagedFields[0].APIVersion = "networking.k8s.io/v1beta1"
 	tls := []any{map[string]any{}, map[string]any{}, map[string]any{"hosts": []any{}}}
 	intent := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"tls": tls}}}
 	intent.SetGroupVersionKind(live.GroupVersionKind())
 	intent.SetName("i")
 	for name, m := range both(t, live) {
-		_, err := m.Apply(now.DeepCopy(), intent, "bob", false)
+		_, err := m.Apply(updated.DeepCopy(), intent, "bob", false)
 		require.Equal(t, name == "upstream", apierrors.IsConflict(err), "%s: %v", name, err)
 	}
 }
@@ -144,16 +144,16 @@ func TestBytesOfUnchangedEntries(t *testing.T) {
 			live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy("alice", row.fields)}
 			want := map[string]string{"upstream": canonical, "Tenure": row.fields}
 			for name, m := range both(t, live) {
-				now := live.DeepCopy()
-				now.Data["c"] = "3"
-				out, err := m.Update(live.DeepCopy(), now, "bob")
+				updated := live.DeepCopy()
+				updated.Data["c"] = "3"
+				out, err := m.Update(live.DeepCopy(), updated, "bob")
 				require.NoError(t, err)
 				entries := out.(*corev1.ConfigMap).ManagedFields
 				require.Len(t, entries, 2)
 				require.Equal(t, want[name], string(entries[0].FieldsV1.GetRawBytes()), name)
 
-				now.Data["a"] = "4"
-				out, err = m.Update(live.DeepCopy(), now, "bob")
+				updated.Data["a"] = "4"
+				out, err = m.Update(live.DeepCopy(), updated, "bob")
 				require.NoError(t, err)
 				entries = out.(*corev1.ConfigMap).ManagedFields
 				require.Equal(t, `{"f:data":{".":{},"f:b":{}}}`, string(entries[0].FieldsV1.GetRawBytes()), "changed")

@@ -68,11 +68,11 @@ func TestUpgradeOfStructs(t *testing.T) {
 		}
 		applied, err := writetest.ClientSideApply(tree, fromYAML(t, []byte(intent)))
 		require.NoError(t, err)
-		now := &appsv1.Deployment{}
-		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, now))
-		now.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
+		updated := &appsv1.Deployment{}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, updated))
+		updated.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
 		seconds++
-		return stored(writetest.Update(m, live, now, upgrade.ClientSideManager))
+		return stored(writetest.Update(m, live, updated, upgrade.ClientSideManager))
 	}
 
 	live := clientSide(nil, webManifest)
@@ -100,9 +100,9 @@ func TestUpgradeOfStructs(t *testing.T) {
 	require.Equal(t, before.Spec, got.Spec)
 	require.Equal(t, oracle.JSON(plain(t, before).Object), oracle.JSON(plain(t, got).Object), "annotation, entries and all")
 
-	now := clientSide(got, lessManifest)
-	require.Empty(t, now.Labels)
-	require.Empty(t, now.Spec.Template.Spec.Containers[0].Env)
-	require.Equal(t, "web:2", now.Spec.Template.Spec.Containers[0].Image)
-	require.Equal(t, corev1.DNSClusterFirst, now.Spec.Template.Spec.DNSPolicy)
+	current := clientSide(got, lessManifest)
+	require.Empty(t, current.Labels)
+	require.Empty(t, current.Spec.Template.Spec.Containers[0].Env)
+	require.Equal(t, "web:2", current.Spec.Template.Spec.Containers[0].Image)
+	require.Equal(t, corev1.DNSClusterFirst, current.Spec.Template.Spec.DNSPolicy)
 }

@@ -136,8 +136,8 @@ func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Un
 	default:
 		applied, applyErr := writetest.ClientSideApply(live, fromYAML(s.t, []byte(st.CSA)))
 		require.NoError(s.t, applyErr)
-		now := merged(s.t, applied, st.Defaults)
-		out, err = writetest.Update(s.manager, orNil(live), now, upgrade.ClientSideManager)
+		updated := merged(s.t, applied, st.Defaults)
+		out, err = writetest.Update(s.manager, orNil(live), updated, upgrade.ClientSideManager)
 	}
 	require.NoError(s.t, err)
 	u := out.(*unstructured.Unstructured)

@@ -26,7 +26,7 @@ import (
 // fieldManager is implemented by upstream's field manager and by Tenure's.
 type fieldManager interface {
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
-	Update(live, now runtime.Object, manager string) (runtime.Object, error)
+	Update(live, updated runtime.Object, manager string) (runtime.Object, error)
 }
 
 // server has objects of one kind of k8s.io/api. Tests send random writes to it.

@@ -26,7 +26,7 @@ import (
 
 // TestApplications reads inventories that were written by the types and libraries of Flux, Helm 4 and Helm 3.
 func TestApplications(t *testing.T) {
-	of := func(namespace, name, group, kind string) string {
+	member := func(namespace, name, group, kind string) string {
 		return object.ObjMetadata{Namespace: namespace, Name: name,
 			GroupKind: schema.GroupKind{Group: group, Kind: kind}}.String()
 	}
@@ -35,9 +35,9 @@ func TestApplications(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "apps"},
 		Status: kustomizev1.KustomizationStatus{Inventory: &kustomizev1.ResourceInventory{
 			Entries: []kustomizev1.ResourceRef{
-				{ID: of("shop", "web", "apps", "Deployment"), Version: "v1"},
-				{ID: of("", "system:shop", "rbac.authorization.k8s.io", "ClusterRole"), Version: "v1"},
-				{ID: of("shop", "gone", "", "ConfigMap"), Version: "v1"},
+				{ID: member("shop", "web", "apps", "Deployment"), Version: "v1"},
+				{ID: member("", "system:shop", "rbac.authorization.k8s.io", "ClusterRole"), Version: "v1"},
+				{ID: member("shop", "gone", "", "ConfigMap"), Version: "v1"},
 			},
 		}},
 	}
@@ -50,7 +50,7 @@ func TestApplications(t *testing.T) {
 	objects := []runtime.Object{
 		kustomization,
 		helmRelease("new", helmv2.HelmReleaseStatus{Inventory: &helmv2.ResourceInventory{
-			Entries: []helmv2.ResourceRef{{ID: of("shop", "web", "apps", "Deployment"), Version: "v1"}},
+			Entries: []helmv2.ResourceRef{{ID: member("shop", "web", "apps", "Deployment"), Version: "v1"}},
 		}}),
 		helmRelease("old", helmv2.HelmReleaseStatus{
 			StorageNamespace: "shop", History: helmv2.Snapshots{{Name: "web", Namespace: "shop", Version: 2}},

@@ -200,7 +200,7 @@ func TestFromUpdateToApply(t *testing.T) {
 		intent := func() *appsv1apply.DeploymentApplyConfiguration {
 			return deployment("web", 1, "web:2").WithLabels(map[string]string{"app": "web"})
 		}
-		get := func() *appsv1.Deployment {
+		stored := func() *appsv1.Deployment {
 			d := &appsv1.Deployment{}
 			require.NoError(t, w.plain.Get(t.Context(), webKey, d))
 			return d
@@ -225,14 +225,14 @@ func TestFromUpdateToApply(t *testing.T) {
 			require.Eventually(t, func() bool {
 				var cached appsv1.Deployment
 				err := w.options.Cache.Get(t.Context(), webKey, &cached)
-				return err == nil && cached.ResourceVersion == get().ResourceVersion
+				return err == nil && cached.ResourceVersion == stored().ResourceVersion
 			}, patience, 10*time.Millisecond)
 			preview, err := w.PreviewUpgrade(t.Context(), intent(), "me")
 			require.NoError(t, err)
 			require.NotNil(t, preview)
 			require.Equal(t, "me", preview.Changes[0].Manager.Manager)
 			require.NoError(t, applyWith(t, w, intent())())
-			d := get()
+			d := stored()
 			require.Equal(t, map[string]string{"app": "web"}, d.Labels)
 			require.Equal(t, keptAnnotations, d.Annotations)
 			require.Equal(t, []string{"example.com/ours"}, d.Finalizers)

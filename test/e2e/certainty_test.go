@@ -208,13 +208,13 @@ func (c *certainty) settle() {
 		var version string
 		changes := 0
 		for end := time.Now().Add(patience); changes < 10; time.Sleep(200 * time.Millisecond) {
-			now, skipped, err := c.send(intent)
+			current, skipped, err := c.send(intent)
 			if err != nil || skipped {
 				break
 			}
 			c.wait()
-			if now != version {
-				changes, version = changes+1, now
+			if current != version {
+				changes, version = changes+1, current
 			}
 			require.True(c.t, time.Now().Before(end), "sent, although it changes nothing: %v", intent)
 		}

@@ -228,9 +228,9 @@ func TestDynamic(t *testing.T) {
 	}(), metav1.ApplyOptions{FieldManager: "controller"})
 	require.NoError(t, err)
 
-	of, err := metadata.NewForConfig(config)
+	metadataClient, err := metadata.NewForConfig(config)
 	require.NoError(t, err)
-	partial, err := of.Resource(widgets).Namespace(metav1.NamespaceDefault).Get(t.Context(), "one", metav1.GetOptions{})
+	partial, err := metadataClient.Resource(widgets).Namespace(metav1.NamespaceDefault).Get(t.Context(), "one", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Len(t, partial.ManagedFields, 2)
 	require.NoError(t, things.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))

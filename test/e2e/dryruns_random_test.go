@@ -173,7 +173,7 @@ func (s steps) variant(number byte) *unstructured.Unstructured {
 	if number == 0 {
 		return obj
 	}
-	at := int(number)
+	remaining := int(number)
 	var visit func(value any, set func(any))
 	visit = func(value any, set func(any)) {
 		switch v := value.(type) {
@@ -196,7 +196,7 @@ func (s steps) variant(number byte) *unstructured.Unstructured {
 		case bool:
 			value = !v
 		}
-		if at--; at == 0 {
+		if remaining--; remaining == 0 {
 			set(value)
 		}
 	}

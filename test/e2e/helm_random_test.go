@@ -200,8 +200,8 @@ func (h helmRelease) configs() map[string]*corev1.ConfigMap {
 	require.NoError(h.t, err)
 	out := map[string]*corev1.ConfigMap{}
 	for i := range list.Items {
-		if one := &list.Items[i]; one.Name != "kube-root-ca.crt" {
-			out[one.Name] = one
+		if configMap := &list.Items[i]; configMap.Name != "kube-root-ca.crt" {
+			out[configMap.Name] = configMap
 		}
 	}
 	return out

@@ -304,8 +304,8 @@ func (h helmRelease) history(release string) (out []helmRevision) {
 
 func (h helmRelease) requireHistory(release string, statuses ...string) {
 	var found []string
-	for _, one := range h.history(release) {
-		found = append(found, one.Status)
+	for _, revision := range h.history(release) {
+		found = append(found, revision.Status)
 	}
 	require.Equal(h.t, statuses, found)
 }

@@ -96,10 +96,10 @@ func (l *load) run(t testing.TB, ctx context.Context, configs ...*rest.Config) {
 			servers = append(servers, configMaps(t, config))
 		}
 		wait.Go(func() {
-			at := c
+			server := c
 			for n := 0; n < ways || ctx.Err() == nil; n++ {
-				if !l.write(servers, at%len(servers), c, n%ways, objectName((c+n/ways)%contended)) {
-					at++
+				if !l.write(servers, server%len(servers), c, n%ways, objectName((c+n/ways)%contended)) {
+					server++
 				}
 			}
 		})
@@ -203,10 +203,10 @@ func (l *load) check(t testing.TB, h *history, configs ...*rest.Config) {
 	require.Empty(t, h.faults)
 	updates := map[string]int{}
 	for _, w := range l.acknowledged {
-		at, ok := h.at(w.version)
+		event, ok := h.at(w.version)
 		require.True(t, ok, "the write %v is not in the history", w)
-		require.Equal(t, w.object, at.object)
-		require.Equal(t, strconv.Itoa(w.value), at.changed[w.member], "the write %v is in the history as %v", w, at)
+		require.Equal(t, w.object, event.object)
+		require.Equal(t, strconv.Itoa(w.value), event.changed[w.member], "the write %v is in the history as %v", w, event)
 		if strings.HasSuffix(w.member, "-3") {
 			updates[w.object]++
 		}
@@ -265,12 +265,12 @@ func (l *load) counts() (acknowledged, interrupted int) {
 
 // more waits until count more writes are acknowledged.
 func (l *load) more(t *testing.T, count int) {
-	now, _ := l.counts()
-	for wanted := now + count; now < wanted; {
-		before := now
+	current, _ := l.counts()
+	for wanted := current + count; current < wanted; {
+		before := current
 		require.Eventually(t, func() bool {
-			now, _ = l.counts()
-			return now > before
+			current, _ = l.counts()
+			return current > before
 		}, patience, tick, "writes go on")
 	}
 }

@@ -96,8 +96,8 @@ func TestPolicyAtRandom(t *testing.T) {
 			})
 		}
 		var results []*unstructured.Unstructured
-		for _, by := range []string{"command", "client", "renderer"} {
-			namespace := fmt.Sprintf("%s-%d", by, round)
+		for _, way := range []string{"command", "client", "renderer"} {
+			namespace := fmt.Sprintf("%s-%d", way, round)
 			require.NoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 			intent := intentOf(t, decidedObject, namespace)
 			first := client.ApplyConfigurationFromUnstructured(intent.DeepCopy())
@@ -107,7 +107,7 @@ func TestPolicyAtRandom(t *testing.T) {
 			}
 			before := stored(t, c, namespace)
 			isRefused := false
-			switch data, err := yaml.Marshal(intent.Object); by {
+			switch data, err := yaml.Marshal(intent.Object); way {
 			case "command":
 				require.NoError(t, err)
 				status, out := h.tenure(program, data, "plan", "-f", "-", "--field-manager", "helm", "-n", namespace, "--policy",
@@ -135,7 +135,7 @@ func TestPolicyAtRandom(t *testing.T) {
 			}
 			after := stored(t, c, namespace)
 			if isRefused {
-				require.Equal(t, before, after, "%s, round %d: a refused conflict", by, round)
+				require.Equal(t, before, after, "%s, round %d: a refused conflict", way, round)
 			}
 			requireDecided(t, rules, before, after, counts)
 			after.SetNamespace("")
@@ -207,8 +207,8 @@ func stored(t *testing.T, c client.Client, namespace string) *unstructured.Unstr
 func requireDecided(
 	t *testing.T, rules *policy.Policy, before, after *unstructured.Unstructured, counts map[conflicts.Decision]int,
 ) {
-	of := &metav1.PartialObjectMetadata{}
-	of.SetGroupVersionKind(before.GroupVersionKind())
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(before.GroupVersionKind())
 	container := func(name string) fieldpath.Path {
 		return append(fieldpath.NewPath("spec", "template", "spec", "containers"),
 			fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: name}), fieldpath.FieldElement("image"))
@@ -221,7 +221,7 @@ func requireDecided(
 			if manager == "helm" {
 				continue
 			}
-			example := policy.Example{Object: *of, Field: path.String(), Owner: policy.Owner{
+			example := policy.Example{Object: *object, Field: path.String(), Owner: policy.Owner{
 				Manager: manager, Operation: metav1.ManagedFieldsOperationType(strings.TrimSpace(rest)),
 			}}
 			verdicts[rules.Test(example).Decision] = true
@@ -270,8 +270,8 @@ const schemaFile = "conflicts/policy/schema.json"
 func TestPolicySchema(t *testing.T) {
 	example := readFile(t, "testdata/helm/tenure.yaml")
 	t.Chdir("../..") // comments are found by package paths
-	r := jsonschema.Reflector{ExpandedStruct: true, Mapper: func(of reflect.Type) *jsonschema.Schema {
-		if of == reflect.TypeFor[metav1.PartialObjectMetadata]() { // only a part of this type is used
+	r := jsonschema.Reflector{ExpandedStruct: true, Mapper: func(goType reflect.Type) *jsonschema.Schema {
+		if goType == reflect.TypeFor[metav1.PartialObjectMetadata]() { // only a part of this type is used
 			return &jsonschema.Schema{Type: "object", Required: []string{"kind"}}
 		}
 		return nil

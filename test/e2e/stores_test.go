@@ -122,8 +122,8 @@ func TestEtcdStopped(t *testing.T) {
 	e.Stop()
 	_, before := l.counts()
 	require.Eventually(t, func() bool {
-		_, now := l.counts()
-		return now > before+clients/2
+		_, count := l.counts()
+		return count > before+clients/2
 	}, patience, tick)
 	e.Restart()
 	l.more(t, 200)

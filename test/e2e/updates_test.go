@@ -312,8 +312,8 @@ func requireChanged(t *testing.T, want, got *unstructured.Unstructured, owned ma
 		}
 		for path := range e.Owned().All() {
 			isOwned := false
-			for of := range owned {
-				isOwned = isOwned || strings.HasPrefix(of, path.String()) || of != "" && strings.HasPrefix(path.String(), of)
+			for field := range owned {
+				isOwned = isOwned || strings.HasPrefix(field, path.String()) || field != "" && strings.HasPrefix(path.String(), field)
 			}
 			require.True(t, isOwned, "%s is owned, and was not changed: %v", path, owned)
 		}

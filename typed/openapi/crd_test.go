@@ -144,10 +144,10 @@ func TestCompileCRD(t *testing.T) {
 				"many": {"type": "array", "items": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"metadata": {"type": "object"}, "in": {"type": "object", "x-kubernetes-embedded-resource": true}}}},
 				"named": {"type": "object", "additionalProperties": {"type": "object", "x-kubernetes-embedded-resource": true}}}}`),
 			func(t *testing.T, m *typed.Map) {
-				one := m.Field("one").Type.Map
-				require.Same(t, objectMeta(false), one.Field("metadata").Type)
-				require.Equal(t, typed.Deduced(), one.Elem())
-				require.False(t, one.IsUntyped())
+				first := m.Field("one").Type.Map
+				require.Same(t, objectMeta(false), first.Field("metadata").Type)
+				require.Equal(t, typed.Deduced(), first.Elem())
+				require.False(t, first.IsUntyped())
 				item := m.Field("many").Type.List.Elem().Map
 				require.Same(t, objectMeta(false), item.Field("metadata").Type)
 				require.Same(t, objectMeta(false), item.Field("in").Type.Map.Field("metadata").Type)

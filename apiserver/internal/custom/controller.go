@@ -147,11 +147,11 @@ func (c *Controller) setServed(
 // newDefinition returns the Definition of a stored CustomResourceDefinition.
 func (c *Controller) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) *Definition {
 	read := func() (*apiextensionsv1.CustomResourceDefinition, error) {
-		now, err := c.read(context.Background(), crd.Name)
-		if err == nil && now == nil {
+		current, err := c.read(context.Background(), crd.Name)
+		if err == nil && current == nil {
 			err = apierrors.NewNotFound(Plural.GroupResource(), crd.Name)
 		}
-		return now, err
+		return current, err
 	}
 	return NewDefinition(crd, read, c.options)
 }

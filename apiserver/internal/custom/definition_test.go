@@ -23,8 +23,8 @@ func TestResourcesStay(t *testing.T) {
 	}
 	widgets, gadgets := define("widgets", "Widget"), define("gadgets", "Gadget")
 	name := schema.GroupVersionResource{Group: "example.dev", Version: "v1", Resource: "widgets"}
-	one := resources.NewTable(Groups(nil, []*Definition{widgets}), 1).Resource(name)
+	before := resources.NewTable(Groups(nil, []*Definition{widgets}), 1).Resource(name)
 	two := resources.NewTable(Groups(nil, []*Definition{gadgets, widgets}), 2).Resource(name)
-	require.NotNil(t, one)
-	require.Same(t, one, two)
+	require.NotNil(t, before)
+	require.Same(t, before, two)
 }

@@ -99,7 +99,7 @@ func fetchDocuments(t *testing.T, url string) map[string]any {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // its certificate is self-signed
 	}}
-	get := func(path string) any {
+	fetch := func(path string) any {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
 		require.NoError(t, err)
 		q.Header.Set("Authorization", "Bearer loopback")
@@ -112,10 +112,10 @@ func fetchDocuments(t *testing.T, url string) map[string]any {
 		require.Equal(t, http.StatusOK, r.StatusCode, "%s: %.200s", path, data)
 		return decoded(t, data)
 	}
-	out := map[string]any{"v2": get("/openapi/v2")}
-	for name := range get("/openapi/v3").(tree)["paths"].(tree) {
+	out := map[string]any{"v2": fetch("/openapi/v2")}
+	for name := range fetch("/openapi/v3").(tree)["paths"].(tree) {
 		if !slices.Contains(notServed, name) {
-			out[name] = get("/openapi/v3/" + name)
+			out[name] = fetch("/openapi/v3/" + name)
 		}
 	}
 	for path := range out["v2"].(tree)["paths"].(tree) {

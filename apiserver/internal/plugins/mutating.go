@@ -83,8 +83,8 @@ func (t *typeConverters) Run(context.Context) {}
 func (t *typeConverters) GetTypeConverter(gvk schema.GroupVersionKind) managedfields.TypeConverter {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	if now := t.plugins.options.Tables.Table().Generation(); t.table != now || t.made == nil {
-		t.table, t.made = now, map[schema.GroupVersion]managedfields.TypeConverter{}
+	if generation := t.plugins.options.Tables.Table().Generation(); t.table != generation || t.made == nil {
+		t.table, t.made = generation, map[schema.GroupVersion]managedfields.TypeConverter{}
 	}
 	gv := gvk.GroupVersion()
 	if c := t.made[gv]; c != nil {

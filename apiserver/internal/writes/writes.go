@@ -68,9 +68,9 @@ func (h *Handler) serve(
 	c.admit = admission.WithAudit(fieldmanager.NewManagedFieldsValidatingAdmissionController(h.Admission))
 	c.user, _ = apirequest.UserFrom(r.Context())
 	scope := *e.Scope
-	get := &asGet{ResponseWriter: w, ScopeNamer: scope.Namer, call: c, write: write}
-	scope.Namer = get
-	handlers.GetResource(get, &scope)(get, r)
+	writer := &asGet{ResponseWriter: w, ScopeNamer: scope.Namer, call: c, write: write}
+	scope.Namer = writer
+	handlers.GetResource(writer, &scope)(writer, r)
 }
 
 // An asGet presents a write as a get. k8s.io/apiserver exports the code that writes responses, with media types, Tables

@@ -211,8 +211,8 @@ func isAt(path string, opened *os.File) bool {
 	if err != nil {
 		return false
 	}
-	now, err := os.Stat(path)
-	return err == nil && os.SameFile(now, locked)
+	current, err := os.Stat(path)
+	return err == nil && os.SameFile(current, locked)
 }
 
 // openDB opens and locks a file. It creates the file only if isNew is true.

@@ -20,7 +20,7 @@ type FieldManager interface {
 	// Apply makes an apply. The result of either engine may share memory with live and applied; neither is changed.
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
 	// Update tracks an update. Upstream changes now and returns it.
-	Update(live, now runtime.Object, manager string) (runtime.Object, error)
+	Update(live, updated runtime.Object, manager string) (runtime.Object, error)
 }
 
 // Set is a decoded FieldsV1.

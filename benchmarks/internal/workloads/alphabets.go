@@ -51,9 +51,9 @@ func inAlphabets() (out []Workload) {
 			if err != nil {
 				return nil, err
 			}
-			now := objects.Fresh(live)
-			now.Object["spec"] = list(dropped).Object["spec"]
-			return updating(engines.Fleet, live, now, updater), nil
+			updated := objects.Fresh(live)
+			updated.Object["spec"] = list(dropped).Object["spec"]
+			return updating(engines.Fleet, live, updated, updater), nil
 		}})
 	}
 	return out

@@ -72,13 +72,13 @@ func conflicting(k engines.Kind, live runtime.Object, intent *unstructured.Unstr
 }
 
 // updating returns a case that updates live to now.
-func updating(k engines.Kind, live, now runtime.Object, manager string) *Case {
+func updating(k engines.Kind, live, updated runtime.Object, manager string) *Case {
 	return &Case{live, func(e engines.Engine) (Body, error) {
 		m, err := e.FieldManager(k)
 		return Body{
-			Input: func() runtime.Object { return shallow(now) },
-			Run: func(now runtime.Object) (any, error) {
-				return m.Update(live, now, manager)
+			Input: func() runtime.Object { return shallow(updated) },
+			Run: func(current runtime.Object) (any, error) {
+				return m.Update(live, current, manager)
 			},
 		}, err
 	}}

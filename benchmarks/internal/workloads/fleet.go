@@ -37,9 +37,9 @@ func fleetUpdate() (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := objects.Fresh(live)
-	objects.Set(now, "logistics", "metadata", "labels", "team")
-	return updating(engines.Fleet, live, now, "labeller"), nil
+	updated := objects.Fresh(live)
+	objects.Set(updated, "logistics", "metadata", "labels", "team")
+	return updating(engines.Fleet, live, updated, "labeller"), nil
 }
 
 // managers returns a no-op apply by one of count managers to an object with n items. Each manager applies as many items

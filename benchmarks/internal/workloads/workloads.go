@@ -117,8 +117,8 @@ func podUpdate(k engines.Kind, manager string, change func(*unstructured.Unstruc
 		if err != nil {
 			return nil, err
 		}
-		now, err := podOf(k, change)
-		return updating(k, live, now, manager), err
+		updated, err := podOf(k, change)
+		return updating(k, live, updated, manager), err
 	}
 }
 
@@ -142,9 +142,9 @@ func nodeHeartbeat() (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := objects.Fresh(live)
-	objects.Item(now, "type", "Ready", "status", "conditions")["lastHeartbeatTime"] = "2026-01-07T10:00:00Z"
-	return updating(engines.Node.Status(), live, now, updater), nil
+	updated := objects.Fresh(live)
+	objects.Item(updated, "type", "Ready", "status", "conditions")["lastHeartbeatTime"] = "2026-01-07T10:00:00Z"
+	return updating(engines.Node.Status(), live, updated, updater), nil
 }
 
 // deploymentConflict applies, as a third manager, other values for fields that an applier and an autoscaler own.
@@ -168,7 +168,7 @@ func deploymentConflict() (*Case, error) {
 // structCreate creates a Pod without an apply.
 func structCreate() (*Case, error) {
 	k := engines.Pod.AsStruct()
-	now, err := podOf(k, func(pod *unstructured.Unstructured) {
+	updated, err := podOf(k, func(pod *unstructured.Unstructured) {
 		pod.SetManagedFields(nil)
 		pod.SetUID("")
 	})
@@ -176,8 +176,8 @@ func structCreate() (*Case, error) {
 		return nil, err
 	}
 	empty, err := engines.New(k)
-	c := updating(k, empty, now, updater)
-	c.Object = now
+	c := updating(k, empty, updated, updater)
+	c.Object = updated
 	return c, err
 }
 
@@ -192,9 +192,9 @@ func endpointsUpdate() (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := objects.Fresh(live)
-	objects.Set(now, "2026-01-07T10:00:00Z", "metadata", "annotations", "endpoints.kubernetes.io/last-change-trigger-time")
-	return updating(engines.Endpoints, live, now, "endpoints-controller"), nil
+	updated := objects.Fresh(live)
+	objects.Set(updated, "2026-01-07T10:00:00Z", "metadata", "annotations", "endpoints.kubernetes.io/last-change-trigger-time")
+	return updating(engines.Endpoints, live, updated, "endpoints-controller"), nil
 }
 
 func crdApply() (*Case, error) {

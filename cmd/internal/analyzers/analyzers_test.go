@@ -68,11 +68,11 @@ func TestExample(t *testing.T) {
 	for action := range graph.All() {
 		require.NoError(t, action.Err)
 		for _, d := range action.Diagnostics {
-			at := pkgs[0].Fset.Position(d.Pos)
-			data, err := os.ReadFile(at.Filename)
+			position := pkgs[0].Fset.Position(d.Pos)
+			data, err := os.ReadFile(position.Filename)
 			require.NoError(t, err)
-			line := strings.TrimSpace(strings.Split(string(data), "\n")[at.Line-1])
-			found = append(found, action.Analyzer.Name+" in "+filepath.Base(at.Filename)+": "+line)
+			line := strings.TrimSpace(strings.Split(string(data), "\n")[position.Line-1])
+			found = append(found, action.Analyzer.Name+" in "+filepath.Base(position.Filename)+": "+line)
 			require.Len(t, d.SuggestedFixes, 1)
 		}
 	}

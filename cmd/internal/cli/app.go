@@ -14,15 +14,15 @@ import (
 // appFlags select the objects of an application.
 type appFlags struct{ app string }
 
-func (f *appFlags) add(of *placeFlags) {
-	of.cmd.Flags().StringVar(&f.app, "app", "", "objects of `KIND/NAME` or KIND/NAMESPACE/NAME, which is a Flux "+
+func (f *appFlags) add(placement *placeFlags) {
+	placement.cmd.Flags().StringVar(&f.app, "app", "", "objects of `KIND/NAME` or KIND/NAMESPACE/NAME, which is a Flux "+
 		"kustomization or helmrelease, an Argo CD application, an ApplySet's parent, or helm/NAME, a Helm release")
-	of.complete(func([]string) []string { return of.applications() }, "app")
+	placement.complete(func([]string) []string { return placement.applications() }, "app")
 }
 
 // readApp reads the application of --app.
-func (f *appFlags) readApp(of *placeFlags, p place.Place) (*applications.Application, error) {
-	namespace := of.namespace()
+func (f *appFlags) readApp(placement *placeFlags, p place.Place) (*applications.Application, error) {
+	namespace := placement.namespace()
 	var err error
 	if c := place.ClusterOf(p); c != nil && namespace == "" {
 		namespace, err = c.Client.Namespace()
@@ -33,23 +33,23 @@ func (f *appFlags) readApp(of *placeFlags, p place.Place) (*applications.Applica
 	}
 	var app *applications.Application
 	if err == nil {
-		app, err = applications.Read(of.env.Context, p, ref)
+		app, err = applications.Read(placement.env.Context, p, ref)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--app %s: %w", f.app, err)
 	}
 	if app.Elsewhere != "" {
-		fmt.Fprintf(of.env.Stderr, "note: --app %s: its objects are in another cluster, %s; these objects are in %s\n",
+		fmt.Fprintf(placement.env.Stderr, "note: --app %s: its objects are in another cluster, %s; these objects are in %s\n",
 			f.app, printable.Text(app.Elsewhere), p)
 	}
 	return app, nil
 }
 
 // objects returns the objects of an application, and prints which of them do not exist.
-func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Application) ([]*place.Target, error) {
-	targets, missing, err := app.Objects(of.env.Context, p, defaultConcurrency)
+func (f *appFlags) objects(placement *placeFlags, p place.Place, app *applications.Application) ([]*place.Target, error) {
+	targets, missing, err := app.Objects(placement.env.Context, p, defaultConcurrency)
 	if len(missing) > 0 {
-		fmt.Fprintf(of.env.Stderr, "note: %s names %s: %s\n", printable.Text(app.Source),
+		fmt.Fprintf(placement.env.Stderr, "note: %s names %s: %s\n", printable.Text(app.Source),
 			printable.Counted(len(missing), "object that does not exist", "objects that do not exist"),
 			strings.Join(missing, ", "))
 	}
@@ -57,15 +57,15 @@ func (f *appFlags) objects(of *placeFlags, p place.Place, app *applications.Appl
 }
 
 // members returns the objects of the application that --app names.
-func (f *appFlags) members(of *placeFlags, p place.Place) ([]*place.Target, error) {
-	app, err := f.readApp(of, p)
+func (f *appFlags) members(placement *placeFlags, p place.Place) ([]*place.Target, error) {
+	app, err := f.readApp(placement, p)
 	if err == nil && app.IsNew() {
 		err = fmt.Errorf("--app %s: %w", f.app, cluster.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return f.objects(of, p, app)
+	return f.objects(placement, p, app)
 }
 
 // applications returns the applications in the place, for completions.

@@ -216,7 +216,7 @@ are still stored.`,
 
 // changesOf returns the plans that change something.
 func changesOf(planned []planning.Planned) []planning.Planned {
-	isUnchanged := func(one planning.Planned) bool { return one.Outcome == plans.Unchanged }
+	isUnchanged := func(p planning.Planned) bool { return p.Outcome == plans.Unchanged }
 	return slices.DeleteFunc(slices.Clone(planned), isUnchanged)
 }
 

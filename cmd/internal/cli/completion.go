@@ -119,7 +119,7 @@ func (f *placeFlags) complete(all func(args []string) []string, flags ...string)
 
 // completeOwners completes the flags that name managers and fields, from the objects that the arguments or -f select.
 func (f *objectFlags) completeOwners() {
-	of := func(names func(managedfields.Entries) []string) func([]string) []string {
+	completer := func(names func(managedfields.Entries) []string) func([]string) []string {
 		return func(args []string) (all []string) {
 			_ = f.withObjects(args, func(_ place.Place, targets []*place.Target, _ error) error {
 				for _, t := range targets {
@@ -132,13 +132,13 @@ func (f *objectFlags) completeOwners() {
 			return all
 		}
 	}
-	f.complete(of(func(list managedfields.Entries) (out []string) {
+	f.complete(completer(func(list managedfields.Entries) (out []string) {
 		for i := range list {
 			out = append(out, list[i].Manager)
 		}
 		return out
 	}), "from", "to", "manager", "field-manager")
-	f.complete(of(func(list managedfields.Entries) (out []string) {
+	f.complete(completer(func(list managedfields.Entries) (out []string) {
 		for i := range list {
 			if fields, err := list[i].FieldSet(); err == nil {
 				for path := range fields.Leaves().All() {

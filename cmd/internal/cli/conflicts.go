@@ -215,32 +215,32 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest()}
 	documents, without := len(planned)+failed, 0
 	var values []any
-	for _, one := range planned {
-		if len(one.StringData()) > 0 {
-			fmt.Fprintf(env.Stderr, "note: %s:\n", one.Title())
-			shown.WriteStringData(env.Stderr, &one)
+	for _, p := range planned {
+		if len(p.StringData()) > 0 {
+			fmt.Fprintf(env.Stderr, "note: %s:\n", p.Title())
+			shown.WriteStringData(env.Stderr, &p)
 		}
 		var err error
-		switch hasConflict := one.Outcome == plans.Conflict; {
+		switch hasConflict := p.Outcome == plans.Conflict; {
 		case f.format == "json":
 			var report conflictreport.Report
-			report, err = shown.ReportOf(ctx, &one)
+			report, err = shown.ReportOf(ctx, &p)
 			values = append(values, struct {
 				conflictreport.Report
 				Decisions []view.DecidedJSON `json:"decisions,omitempty"`
-			}{report, view.DecidedOf(&one)})
+			}{report, view.DecidedOf(&p)})
 		case f.format == "status" && !hasConflict:
 			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
 		case f.format == "status":
-			values = append(values, one.Conflicts.Status())
+			values = append(values, p.Conflicts.Status())
 		case hasConflict:
-			err = shown.WriteConflicts(ctx, env.Stdout, &one)
+			err = shown.WriteConflicts(ctx, env.Stdout, &p)
 		default:
 			without++
 			if documents == 1 || f.unchanged {
-				fmt.Fprintf(env.Stdout, "%s: no conflict\n", one.Title())
+				fmt.Fprintf(env.Stdout, "%s: no conflict\n", p.Title())
 			}
-			shown.WriteDecided(env.Stdout, &one)
+			shown.WriteDecided(env.Stdout, &p)
 		}
 		if err != nil {
 			return err
@@ -302,8 +302,8 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Plan
 // checkFields returns an error for each --field that decided no conflict of any document.
 func (f *conflictsFlags) checkFields(planned []planning.Planned) (err error) {
 	for i, text := range f.fields {
-		isMet := slices.ContainsFunc(planned, func(one planning.Planned) bool {
-			return slices.ContainsFunc(one.Decided, func(d planning.Decided) bool { return d.Rule == i })
+		isMet := slices.ContainsFunc(planned, func(p planning.Planned) bool {
+			return slices.ContainsFunc(p.Decided, func(d planning.Decided) bool { return d.Rule == i })
 		})
 		if !isMet {
 			err = errors.Join(err, &fieldError{text: text})

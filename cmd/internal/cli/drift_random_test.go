@@ -367,12 +367,12 @@ func withoutEmpty(value any) any {
 func setOf(t *testing.T, paths [][]string) *fieldpath.Set {
 	tree := fieldsOf{}
 	for _, path := range paths {
-		at := tree
+		node := tree
 		for _, name := range path {
-			if _, ok := at[name]; !ok {
-				at[name] = fieldsOf{}
+			if _, ok := node[name]; !ok {
+				node[name] = fieldsOf{}
 			}
-			at = at[name].(fieldsOf)
+			node = node[name].(fieldsOf)
 		}
 	}
 	set, err := fieldpath.Parse([]byte(jsonText(tree)))

@@ -63,13 +63,13 @@ Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 
 // extracted returns a manifest with the fields that a manager owns in an object: the named ones; all if none are
 // named.
-func extracted(env *process.Env, t *place.Target, of managedfields.Key, fields []string) (map[string]any, error) {
-	owned, found, err := ownedBy(t, of)
+func extracted(env *process.Env, t *place.Target, key managedfields.Key, fields []string) (map[string]any, error) {
+	owned, found, err := ownedBy(t, key)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, of.Manager)
+		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, key.Manager)
 	}
 	if len(fields) > 0 {
 		chosen, err := namedFields(fields, owned)

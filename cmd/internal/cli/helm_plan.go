@@ -174,11 +174,11 @@ func (r *helmRun) upgrade(ctx context.Context) error {
 			args = append(args, "--rollback-on-failure") // there is no revision to roll back to: Helm uninstalls
 		}
 		err := r.write(ctx, u, func(replace helm.Replace) error {
-			return r.helm.Upgrade(ctx, args, func(now []releases.Template) ([]releases.Template, error) {
-				if err := u.Check(now); err != nil {
+			return r.helm.Upgrade(ctx, args, func(templates []releases.Template) ([]releases.Template, error) {
+				if err := u.Check(templates); err != nil {
 					return nil, fmt.Errorf("the chart renders differently now: %w", err)
 				}
-				return replace(now)
+				return replace(templates)
 			})
 		})
 		if err == nil || !u.IsBegun() || !rollsBack {
@@ -224,9 +224,9 @@ func (r *helmRun) rollback(ctx context.Context) error {
 }
 
 // rollbackTo applies the manifests that Helm has stored for a revision.
-func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision int, args []string) (err error) {
-	shown := &releases.Rendering{Release: of}
-	if shown.Templates, err = r.helm.Stored(ctx, of, revision, true); err != nil {
+func (r *helmRun) rollbackTo(ctx context.Context, release releases.Release, revision int, args []string) (err error) {
+	shown := &releases.Rendering{Release: release}
+	if shown.Templates, err = r.helm.Stored(ctx, release, revision, true); err != nil {
 		return err
 	}
 	return r.planIn(ctx, shown, func(u *helmPlan) (err error) {
@@ -270,7 +270,7 @@ func (r *helmRun) rollbackTo(ctx context.Context, of releases.Release, revision 
 // ownership moves to Helm's manager.
 func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(helm.Replace) error) error {
 	err := run(func([]releases.Template) ([]releases.Template, error) {
-		if now, err := r.helm.History(ctx, u.Release); err != nil || now.Last() != u.history.Last() {
+		if current, err := r.helm.History(ctx, u.Release); err != nil || current.Last() != u.history.Last() {
 			return nil, cmp.Or(err, errors.New("the release has another revision now: run the command again"))
 		}
 		intents, err := u.Begin(ctx, slices.Concat(u.deleted, u.left)...)

@@ -52,16 +52,16 @@ func (c *countingCluster) apply(path, body string) {
 var configMapPath = regexp.MustCompile(`/configmaps(/[^/]+)?$`)
 
 func (c *countingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if at := configMapPath.FindStringSubmatch(r.URL.Path); at != nil {
+	if match := configMapPath.FindStringSubmatch(r.URL.Path); match != nil {
 		switch {
 		case r.Method != http.MethodGet:
 			c.writes.Add(1)
-			now := c.underWay.Add(1)
+			inFlight := c.underWay.Add(1)
 			defer c.underWay.Add(-1)
-			for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+			for most := c.most.Load(); inFlight > most && !c.most.CompareAndSwap(most, inFlight); most = c.most.Load() {
 			}
 			time.Sleep(5 * time.Millisecond) // so that writes overlap
-		case at[1] == "":
+		case match[1] == "":
 			c.lists.Add(1)
 		default:
 			c.gets.Add(1)
@@ -186,9 +186,9 @@ func TestBatches(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(lines[i]), &got))
 		require.Equal(t, "configmap/"+names[i][2:], got["object"])
 		require.Equal(t, names[i][:1], got["namespace"])
-		one := c.manifests(names[i])
+		manifest := c.manifests(names[i])
 		alone := map[string]any{}
-		args := append([]string{"plan", "-f", one, "--offline", "-o", "ndjson"}, c.flags...)
+		args := append([]string{"plan", "-f", manifest, "--offline", "-o", "ndjson"}, c.flags...)
 		status, out, _ := output(process.Env{Name: "tenure"}, args...)
 		require.Less(t, status, 2)
 		require.NoError(t, json.Unmarshal([]byte(out), &alone))

@@ -272,13 +272,13 @@ func (m *moving) storeMove(ctx context.Context, next *pending) error {
 		if document.TextAt(next.Target.Object, "uid") != uid {
 			return fmt.Errorf("%w: it was deleted, and another one was created: run the command again", place.ErrStale)
 		}
-		now, err := m.planMove(next.Target)
+		planned, err := m.planMove(next.Target)
 		if err != nil {
 			return err
 		}
-		if now.preview != next.preview || now.moved.Object == nil {
+		if planned.preview != next.preview || planned.moved.Object == nil {
 			return fmt.Errorf("%w, and the preview would be different: run the command again", place.ErrStale)
 		}
-		next.moved = now.moved
+		next.moved = planned.moved
 	}
 }

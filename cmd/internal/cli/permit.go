@@ -79,11 +79,11 @@ func addPermission(env *process.Env, file string, p policy.Permission) error {
 	if err != nil {
 		return err
 	}
-	var of, added yaml.Node
-	if err := errors.Join(yaml.Unmarshal(text, &of), yaml.Unmarshal(data, &added)); err != nil {
+	var permissions, added yaml.Node
+	if err := errors.Join(yaml.Unmarshal(text, &permissions), yaml.Unmarshal(data, &added)); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	root, items := of.Content[0], added.Content[0].Content
+	root, items := permissions.Content[0], added.Content[0].Content
 	list := (*yaml.Node)(nil)
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == "permissions" {
@@ -101,7 +101,7 @@ func addPermission(env *process.Env, file string, p policy.Permission) error {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(&of), encoder.Close()); err != nil {
+	if err := errors.Join(encoder.Encode(&permissions), encoder.Close()); err != nil {
 		return err
 	}
 	if _, err := policy.Parse(out.Bytes()); err != nil {

@@ -220,15 +220,15 @@ func hostileFiles(text string) map[string]any {
 		entry("another manager", "Apply", ""))
 	var audit []byte
 	for i := range 10 {
-		at, manager := time.Unix(int64(i), 0).UTC().Format(time.RFC3339), fmt.Sprint(text, i%2)
+		timestamp, manager := time.Unix(int64(i), 0).UTC().Format(time.RFC3339), fmt.Sprint(text, i%2)
 		fight := object("a", manager, map[string]any{
-			"manager": manager, "operation": "Apply", "apiVersion": "v1", "time": at, "fieldsType": "FieldsV1",
+			"manager": manager, "operation": "Apply", "apiVersion": "v1", "time": timestamp, "fieldsType": "FieldsV1",
 			"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + text: map[string]any{}}},
 		})
 		fight["metadata"].(map[string]any)["namespace"] = "shop"
 		fight["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(i)
 		audit = append(audit, jsonText(map[string]any{
-			"kind": "Event", "stage": "ResponseComplete", "verb": "patch", "stageTimestamp": at, "responseObject": fight,
+			"kind": "Event", "stage": "ResponseComplete", "verb": "patch", "stageTimestamp": timestamp, "responseObject": fight,
 		})+"\n"...)
 	}
 	step := map[string]any{

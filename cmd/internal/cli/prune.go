@@ -28,14 +28,14 @@ type pruneFlags struct {
 	appFlags
 }
 
-func (f *pruneFlags) add(of *placeFlags) {
-	flags := of.cmd.Flags()
+func (f *pruneFlags) add(placement *placeFlags) {
+	flags := placement.cmd.Flags()
 	flags.BoolVar(&f.prune, "prune", false,
 		"also list the objects that are not in the input any more; needs -l, --all or --app")
 	flags.BoolVar(&f.all, "all", false, "prune objects with any labels")
 	flags.StringArrayVar(&f.kinds, "prune-allowlist", nil,
 		"prune only objects of the kind `GROUP/VERSION/KIND`, such as core/v1/ConfigMap; may be given several times")
-	f.appFlags.add(of)
+	f.appFlags.add(placement)
 }
 
 // check returns the candidates for pruning, without namespaces. ok is false without --prune.

@@ -131,13 +131,13 @@ func (c *console) run(line string) (string, error) {
 	case line == "echo $?":
 		return fmt.Sprintln(c.status), nil
 	case words[0] == "diff" && len(words) == 3:
-		one, err := os.ReadFile(filepath.Join(c.dir, words[1]))
+		manifest, err := os.ReadFile(filepath.Join(c.dir, words[1]))
 		if err != nil {
 			return "", err
 		}
 		other, err := os.ReadFile(filepath.Join(c.dir, words[2]))
-		if err == nil && !bytes.Equal(one, other) {
-			err = fmt.Errorf("they differ: %s", one)
+		if err == nil && !bytes.Equal(manifest, other) {
+			err = fmt.Errorf("they differ: %s", manifest)
 		}
 		return "", err
 	}

@@ -218,8 +218,8 @@ func (f *reportFlags) writeDrift(found []view.DriftView) error {
 		return nil
 	case "json":
 		objects := []any{}
-		for _, one := range found {
-			objects = append(objects, view.DriftData(f.suggest(), one))
+		for _, drift := range found {
+			objects = append(objects, view.DriftData(f.suggest(), drift))
 		}
 		return view.Encode(out, f.format, map[string]any{"objects": objects})
 	case "html":

@@ -228,12 +228,12 @@ func TestSecretValues(t *testing.T) {
 	for _, cmd := range Root(&process.Env{Server: server.New()}).Commands() {
 		runs, ok := secretRuns[cmd.Name()]
 		require.True(t, ok, "%s: what it prints of Secrets is not tested", cmd.Name())
-		for _, at := range []string{"files", "store", "cluster", "refusing"} {
+		for _, mode := range []string{"files", "store", "cluster", "refusing"} {
 			for _, format := range formatsOf(cmd) {
 				for _, run := range runs {
-					args, stdout, stderr := runOnSecret(t, at, clusters[at], strings.Fields(cmd.Name()+" "+run), format)
+					args, stdout, stderr := runOnSecret(t, mode, clusters[mode], strings.Fields(cmd.Name()+" "+run), format)
 					requireNoValue(t, args, stderr)
-					if isManifest(args, format, at == "files") {
+					if isManifest(args, format, mode == "files") {
 						if strings.Contains(stdout, marker) || strings.Contains(stdout, encoded(liveValue)) {
 							manifests++
 						}
@@ -253,12 +253,12 @@ func TestSecretValues(t *testing.T) {
 
 // runOnSecret runs a command on a Secret, in a place created for it.
 func runOnSecret(
-	t *testing.T, at string, c *talkative, args []string, format string,
+	t *testing.T, mode string, c *talkative, args []string, format string,
 ) (_ []string, stdout, stderr string) {
 	dir := t.TempDir()
 	live := writeSecretFiles(t, dir)
 	object, place := []string{"secret/c", "-n", "default"}, []string(nil)
-	switch at {
+	switch mode {
 	case "files":
 		object, place = nil, []string{"--live", "live.yaml"}
 	case "store":

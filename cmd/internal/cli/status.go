@@ -104,13 +104,13 @@ func noteUnlisted(env *process.Env, err error) error {
 	}
 	var names []string
 	var others []error
-	for _, one := range all {
+	for _, status := range all {
 		switch {
-		case apierrors.IsForbidden(one):
-			name, _, _ := strings.Cut(one.Error(), ": ") // errors of lists begin with the resource
+		case apierrors.IsForbidden(status):
+			name, _, _ := strings.Cut(status.Error(), ": ") // errors of lists begin with the resource
 			names = append(names, name)
-		case !apierrors.IsMethodNotSupported(one) && !apierrors.IsNotFound(one):
-			others = append(others, one)
+		case !apierrors.IsMethodNotSupported(status) && !apierrors.IsNotFound(status):
+			others = append(others, status)
 		}
 	}
 	if len(names) > 0 {

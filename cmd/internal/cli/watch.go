@@ -311,7 +311,7 @@ func follow(
 }
 
 // observe passes a version of an object to the tracker.
-func (w *watcher) observe(e cluster.Event, at time.Time) error {
+func (w *watcher) observe(e cluster.Event, when time.Time) error {
 	if e.IsDeleted {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -326,15 +326,15 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 		return nil
 	}
 	tree := secrets.Shown(e.Object.Object)
-	return w.tell(at, func() []fights.Finding { return w.tracker.Observe(tree, at) })
+	return w.tell(when, func() []fights.Finding { return w.tracker.Observe(tree, when) })
 }
 
 // tell has the tracker observe an event at a time, and reports its findings.
-func (w *watcher) tell(at time.Time, observe func() []fights.Finding) error {
+func (w *watcher) tell(when time.Time, observe func() []fights.Finding) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at.After(w.latest) {
-		w.latest = at
+	if when.After(w.latest) {
+		w.latest = when
 	}
 	for _, f := range observe() {
 		f = view.HideFinding(f)
@@ -394,16 +394,16 @@ func (w *watcher) finish() error {
 	if w.isLive {
 		return w.redraw(w.screen.Finish)
 	}
-	at := w.latest
-	if at.IsZero() {
-		at = w.env.Now()
+	when := w.latest
+	if when.IsZero() {
+		when = w.env.Now()
 	}
-	findings := w.tracker.Findings(at)
+	findings := w.tracker.Findings(when)
 	if len(findings) == 0 {
 		fmt.Fprintf(w.env.Stderr, "%d objects watched, nothing found\n", w.tracker.Objects())
 		return nil
 	}
-	return view.Findings(w.env.Stdout, w.suggest, findings, at)
+	return view.Findings(w.env.Stdout, w.suggest, findings, when)
 }
 
 // serveMetrics serves the findings as Prometheus metrics until stop is called.

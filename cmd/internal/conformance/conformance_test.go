@@ -264,10 +264,10 @@ func TestFaults(t *testing.T) {
 		{"dropped fields stay", fault{response: func(q *faulty) {
 			for _, part := range []string{"spec", "data"} {
 				old, _ := q.before[part].(map[string]any)
-				now, isMap := q.object[part].(map[string]any)
+				section, isMap := q.object[part].(map[string]any)
 				for name, value := range old {
-					if _, ok := now[name]; q.isApply && isMap && !ok && q.object["kind"] == q.before["kind"] {
-						now[name] = value
+					if _, ok := section[name]; q.isApply && isMap && !ok && q.object["kind"] == q.before["kind"] {
+						section[name] = value
 					}
 				}
 			}

@@ -481,9 +481,9 @@ func TestMakeFolder(t *testing.T) {
 	for range 4 {
 		require.NoError(t, <-done)
 	}
-	at, err := os.Readlink(filepath.Join(folder, exe("kubectl")))
+	linkTarget, err := os.Readlink(filepath.Join(folder, exe("kubectl")))
 	require.NoError(t, err)
-	require.Equal(t, kubectl, at)
+	require.Equal(t, kubectl, linkTarget)
 	require.NoError(t, os.RemoveAll(filepath.Dir(built)), "as go run does")
 	data, err := os.ReadFile(filepath.Join(folder, exe("kube-apiserver")))
 	require.NoError(t, err)

@@ -120,15 +120,15 @@ func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 			break
 		}
 		for _, c := range v.changes {
-			one := &page.Change{Old: hidden(c.Old), By: sideOf(c.Side), When: ago(now, v.seen())}
+			change := &page.Change{Old: hidden(c.Old), By: sideOf(c.Side), When: ago(now, v.seen())}
 			if path := c.Path.String(); out.Latest[path] == nil {
-				out.Marks[path], out.Latest[path] = page.Changed, one
+				out.Marks[path], out.Latest[path] = page.Changed, change
 			}
 			if len(table.Rows) == maxChanges {
 				left++
 				continue
 			}
-			table.Rows = append(table.Rows, []string{one.When, one.By, c.Path.Short(), one.Old, hidden(c.New)})
+			table.Rows = append(table.Rows, []string{change.When, change.By, c.Path.Short(), change.Old, hidden(c.New)})
 		}
 	}
 	if left > 0 {
@@ -145,4 +145,4 @@ func sideOf(s fights.Side) string { return printable.Text(s.String()) }
 // hidden returns the text of a value with *** in place of values of a Secret.
 func hidden(text string) string { return printable.Text(secrets.ReplaceStandIns(text, "***")) }
 
-func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
+func ago(now, when time.Time) string { return duration.HumanDuration(now.Sub(when)) + " ago" }

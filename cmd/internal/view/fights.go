@@ -93,7 +93,7 @@ func rateOf(f fights.Finding) string {
 	return "-"
 }
 
-func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
+func ago(now, when time.Time) string { return duration.HumanDuration(now.Sub(when)) + " ago" }
 
 // title returns the kind, name and namespace of an object as command arguments.
 func title(o fights.Object) string {

@@ -105,7 +105,7 @@ func jq(t *typed.Type, path fieldpath.Path) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()
 		value, isValue := e.Value()
-		at, isIndex := e.Index()
+		index, isIndex := e.Index()
 		key, _ := e.Key()
 		if i > 0 && !path[i-1].IsField() && isField {
 			text += " | "
@@ -115,7 +115,7 @@ func jq(t *typed.Type, path fieldpath.Path) (text string) {
 		case isField:
 			text += jqField(name)
 		case isIndex:
-			text += fmt.Sprintf("[%d]", at)
+			text += fmt.Sprintf("[%d]", index)
 		case isValue:
 			text += "[] | select(. == " + jqValue(value) + ")"
 		default:

@@ -19,25 +19,25 @@ type Suggest struct {
 }
 
 // with returns a suggestion with its Arguments set.
-func (s Suggest) with(one advice.Suggestion) advice.Suggestion {
-	if s.Arguments != nil && one.Arguments == nil {
-		one.Arguments = s.Arguments(one)
+func (s Suggest) with(suggestion advice.Suggestion) advice.Suggestion {
+	if s.Arguments != nil && suggestion.Arguments == nil {
+		suggestion.Arguments = s.Arguments(suggestion)
 	}
-	return one
+	return suggestion
 }
 
 // line returns the command line for a suggestion; empty if there is none.
-func (s Suggest) line(one advice.Suggestion) string {
-	if args := s.with(one).Arguments; args != nil {
+func (s Suggest) line(suggestion advice.Suggestion) string {
+	if args := s.with(suggestion).Arguments; args != nil {
 		return s.Line(args)
 	}
 	return ""
 }
 
 // Write writes a suggestion on one line.
-func (s Suggest) Write(w io.Writer, one advice.Suggestion) {
-	text := printable.Text(one.Why)
-	if line := s.line(one); line != "" {
+func (s Suggest) Write(w io.Writer, suggestion advice.Suggestion) {
+	text := printable.Text(suggestion.Why)
+	if line := s.line(suggestion); line != "" {
 		text += ": " + printable.Text(line)
 	}
 	fmt.Fprintf(w, "  %s\n", text)
@@ -57,23 +57,23 @@ func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 // WriteStringData writes the effects of stringData on an apply, and the command that allows the next apply to remove
 // fields that stay.
 func (v PlanView) WriteStringData(w io.Writer, p *planning.Planned) {
-	for _, one := range p.StringData() {
-		if one.Owner.Manager != "" {
+	for _, field := range p.StringData() {
+		if field.Owner.Manager != "" {
 			fmt.Fprintf(w, "  stringData overwrites %s of %s without a conflict: API servers do not check ownership of data\n",
-				printable.Text(one.Field.Short()), describeKey(one.Owner))
+				printable.Text(field.Field.Short()), describeKey(field.Owner))
 			continue
 		}
 		fmt.Fprintf(w, "  %s stays: stringData set it, and no apply of %q removes it\n    to allow removal, run: %s\n",
-			printable.Text(one.Field.Short()), p.Desired.Manager, v.Suggest.line(p.LetGo(one)))
+			printable.Text(field.Field.Short()), p.Desired.Manager, v.Suggest.line(p.LetGo(field)))
 	}
 }
 
 // stringDataJSON returns the effects of stringData, for JSON output.
 func (v PlanView) stringDataJSON(p *planning.Planned) (out []stringDataJSON) {
-	for _, one := range p.StringData() {
-		next := stringDataJSON{Field: one.Field.String(), Overwrites: one.Owner.Manager}
-		if one.Owner.Manager == "" {
-			s := v.Suggest.with(p.LetGo(one))
+	for _, field := range p.StringData() {
+		next := stringDataJSON{Field: field.Field.String(), Overwrites: field.Owner.Manager}
+		if field.Owner.Manager == "" {
+			s := v.Suggest.with(p.LetGo(field))
 			next.Suggestion = &s
 		}
 		out = append(out, next)

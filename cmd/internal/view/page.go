@@ -123,8 +123,8 @@ func (v PlanView) ConflictsOf(ctx context.Context, p *planning.Planned) (page.Fi
 	return out, err
 }
 
-func (s Suggest) way(name string, one advice.Suggestion) page.Way {
-	return page.Way{Name: name, Text: printable.Text(one.Why), Command: printable.Text(s.line(one))}
+func (s Suggest) way(name string, suggestion advice.Suggestion) page.Way {
+	return page.Way{Name: name, Text: printable.Text(suggestion.Why), Command: printable.Text(s.line(suggestion))}
 }
 
 var titles = map[fights.Kind]string{

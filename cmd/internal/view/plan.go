@@ -281,9 +281,9 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 				rows = append(rows, []cell{who, {part.word, 0}, {path.Short(), color.FgCyan}})
 			}
 		}
-		for _, one := range stay {
-			row := []cell{who, {"loses", 0}, {one.Field.Short(), color.FgCyan}}
-			if fate := fateOf(one); fate != "" {
+		for _, loss := range stay {
+			row := []cell{who, {"loses", 0}, {loss.Field.Short(), color.FgCyan}}
+			if fate := fateOf(loss); fate != "" {
 				rows[0] = headings("MANAGER", "OWNERSHIP", "FIELD", "VALUE")
 				row = append(row, cell{fate, color.Faint})
 			}
@@ -296,16 +296,16 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 }
 
 // fateOf describes what happens to the value of a field that a manager loses.
-func fateOf(one planning.Loss) string {
+func fateOf(loss planning.Loss) string {
 	switch {
-	case one.Absent:
+	case loss.Absent:
 		return ""
-	case len(one.Owners) == 0:
+	case len(loss.Owners) == 0:
 		return "stays with nobody: no apply removes it"
-	case one.Changes:
-		return "is set by " + describeKey(one.Owners[0])
+	case loss.Changes:
+		return "is set by " + describeKey(loss.Owners[0])
 	}
-	return "stays with " + describeKey(one.Owners[0])
+	return "stays with " + describeKey(loss.Owners[0])
 }
 
 // describeKey returns the name of an entry.

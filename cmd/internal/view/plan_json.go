@@ -98,20 +98,20 @@ func (v *Plans) closeData() error {
 
 // data returns a plan, for JSON output.
 func (v PlanView) data(p *planning.Planned) any {
-	one := planJSON{
+	out := planJSON{
 		File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(p),
 		Decisions: DecidedOf(p),
 	}
-	one.Drift, one.Unowned = v.Suggest.driftJSON(p.Drift)
-	one.Changes, one.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
+	out.Drift, out.Unowned = v.Suggest.driftJSON(p.Drift)
+	out.Changes, out.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
 	for _, l := range p.Leftovers {
-		one.Leftovers = append(one.Leftovers, v.Suggest.with(l))
+		out.Leftovers = append(out.Leftovers, v.Suggest.with(l))
 	}
 	for _, change := range p.Ownership {
-		one.Ownership = append(one.Ownership, ownershipJSONOf(p, change))
+		out.Ownership = append(out.Ownership, ownershipJSONOf(p, change))
 	}
-	return one
+	return out
 }
 
 // shownChanges returns changes without values of Secrets.
@@ -130,10 +130,10 @@ func ownershipJSONOf(p *planning.Planned, c plans.OwnershipChange) ownershipJSON
 	}
 	removed, stay := p.Fate(c)
 	out.Removes = pathTexts(removed)
-	for _, one := range stay {
-		out.Loses = append(out.Loses, one.Field.String())
-		if len(one.Owners) == 0 {
-			out.Abandons = append(out.Abandons, one.Field.String())
+	for _, loss := range stay {
+		out.Loses = append(out.Loses, loss.Field.String())
+		if len(loss.Owners) == 0 {
+			out.Abandons = append(out.Abandons, loss.Field.String())
 		}
 	}
 	return out

@@ -42,8 +42,8 @@ func WriteReport(env *process.Env, w io.Writer, suggest Suggest, s *report.Summa
 
 // ReportData returns a report, for JSON output.
 func ReportData(suggest Suggest, s *report.Summary) any {
-	for i, one := range s.Suggestions {
-		s.Suggestions[i] = suggest.with(one)
+	for i, drift := range s.Suggestions {
+		s.Suggestions[i] = suggest.with(drift)
 	}
 	return s
 }

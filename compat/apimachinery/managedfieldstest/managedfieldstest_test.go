@@ -86,7 +86,7 @@ func TestSameAsUpstream(t *testing.T) {
 
 // updater has the common methods of both fakes.
 type updater interface {
-	Update(live, now runtime.Object, manager string) (runtime.Object, error)
+	Update(live, updated runtime.Object, manager string) (runtime.Object, error)
 }
 
 func TestFakeFieldManager(t *testing.T) {
@@ -95,15 +95,15 @@ func TestFakeFieldManager(t *testing.T) {
 	for _, m := range []updater{
 		upstream.NewFakeFieldManager(types, deploymentKind), managedfieldstest.NewFakeFieldManager(types, deploymentKind),
 	} {
-		now := deployment(`{"spec": {"replicas": 1}}`)
-		out, err := m.Update(deployment(`{}`), now, "m")
+		updated := deployment(`{"spec": {"replicas": 1}}`)
+		out, err := m.Update(deployment(`{}`), updated, "m")
 		require.NoError(t, err)
-		require.Same(t, now, out)
-		entries := now.GetManagedFields()
+		require.Same(t, updated, out)
+		entries := updated.GetManagedFields()
 		require.Len(t, entries, 1)
 		entries[0].Time = nil
-		now.SetManagedFields(entries)
-		text, err := json.Marshal(now)
+		updated.SetManagedFields(entries)
+		text, err := json.Marshal(updated)
 		require.NoError(t, err)
 		texts = append(texts, string(text))
 	}

@@ -44,26 +44,26 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 	if err != nil {
 		return fail(fmt.Errorf("merging: %w", err))
 	}
-	now := w.with(w.live, found.Value)
+	updated := w.with(w.live, found.Value)
 	set, err := w.host.Filter(w.version, found.FieldSet())
 	if err != nil {
 		return fail(err)
 	}
 	w.own(set, true)
 	if !last.gone && !last.Set.IsEmpty() {
-		now = w.prune(now, last)
+		updated = w.prune(updated, last)
 		// Fields that the intent owns have the intent's values, whatever the removal did to them.
 		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
-			if found, err = intent.typ.Merge(now.tree, owned, intents); err != nil {
+			if found, err = intent.typ.Merge(updated.tree, owned, intents); err != nil {
 				return fail(fmt.Errorf("merging: %w", err))
 			}
-			now = w.with(now, found.Value)
+			updated = w.with(updated, found.Value)
 		}
 	}
-	if _, err = w.settle(now, force); err != nil {
+	if _, err = w.settle(updated, force); err != nil {
 		return fail(err)
 	}
-	return now.value, !typed.Equal(w.live.tree, now.tree), w.entries, nil
+	return updated.value, !typed.Equal(w.live.tree, updated.tree), w.entries, nil
 }
 
 // Extract returns the part of v whose paths are in items. If withKeys is true, items of keyed lists have all their key
@@ -98,13 +98,13 @@ func Merge[V any](h Host[V], v, intent V) (V, error) {
 // settle removes from the entries of all managers except the writer the fields that the write changed or removed
 // (spec rule 5), and removes entries that no longer own a field. Without force, losses of changed fields are conflicts.
 // settle returns the change at the version of the write.
-func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
+func (w *Write[V]) settle(updated object[V], force bool) (typed.Comparison, error) {
 	changes := map[string]typed.Comparison{}
 	compare := func(version string) (typed.Comparison, error) {
 		if done, ok := changes[version]; ok {
 			return done, nil
 		}
-		change, err := w.compare(now, version)
+		change, err := w.compare(updated, version)
 		if err == nil {
 			changes[version] = change
 		}
@@ -141,12 +141,12 @@ func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
 }
 
 // compare returns how now differs from live at a version, without the fields that writes at that version do not own.
-func (w *Write[V]) compare(now object[V], version string) (typed.Comparison, error) {
+func (w *Write[V]) compare(updated object[V], version string) (typed.Comparison, error) {
 	before, err := w.at(w.live, version)
 	if err != nil {
 		return typed.Comparison{}, err
 	}
-	after, err := w.at(now, version)
+	after, err := w.at(updated, version)
 	if err != nil {
 		return typed.Comparison{}, err
 	}

@@ -274,9 +274,9 @@ func (c *Cluster) Update(
 
 // Patch sends a patch, and returns the stored object.
 func (c *Cluster) Patch(
-	ctx context.Context, k Kind, namespace, name string, of types.PatchType, patch []byte, manager string,
+	ctx context.Context, k Kind, namespace, name string, patchType types.PatchType, patch []byte, manager string,
 ) (map[string]any, error) {
-	return treeOf(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
+	return treeOf(c.resource(k, namespace).Patch(ctx, name, patchType, patch, metav1.PatchOptions{FieldManager: manager}))
 }
 
 // Delete deletes an object as kubectl delete does, but on condition that it still has the version that was read. It

@@ -73,13 +73,13 @@ func Flatten(
 	}
 	i := 0
 	err := tree.EachListItem(func(item runtime.Object) error {
-		at := fmt.Sprintf("%s.items[%d]", path, i)
+		itemPath := fmt.Sprintf("%s.items[%d]", path, i)
 		i++
 		if item.GetObjectKind().GroupVersionKind().Kind == "" {
-			errs = append(errs, fmt.Errorf("%s: %s.kind: missing", source, at))
+			errs = append(errs, fmt.Errorf("%s: %s.kind: missing", source, itemPath))
 			return nil
 		}
-		out, errs = Flatten(source, at, item, out, errs)
+		out, errs = Flatten(source, itemPath, item, out, errs)
 		return nil
 	})
 	if err != nil {

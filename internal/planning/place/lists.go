@@ -34,15 +34,15 @@ func (p *Cluster) Each(
 		if !k.Namespaced {
 			in = ""
 		}
-		var of *Target
+		var target *Target
 		err := p.Client.ListPages(Quietly(ctx), k, in, math.MaxInt, func(page []map[string]any) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, object := range page {
-				if of == nil {
-					of = p.targetOrUnknown(ctx, k)
+				if target == nil {
+					target = p.targetOrUnknown(ctx, k)
 				}
-				t := *of
+				t := *target
 				if err := t.read(object); err != nil {
 					errs[i] = fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
 					continue

@@ -231,16 +231,16 @@ func TestFind(t *testing.T) {
 
 // TestVerbs: outcomes have kubectl's verbs.
 func TestVerbs(t *testing.T) {
-	one, other := parse(t, configMap), parse(t, node)
+	first, other := parse(t, configMap), parse(t, node)
 	for want, row := range map[string]struct {
 		w    Writer
 		live map[string]any
 	}{
-		"created": {Writer{}, nil}, "replaced": {Writer{}, other}, "unchanged": {Writer{}, one},
+		"created": {Writer{}, nil}, "replaced": {Writer{}, other}, "unchanged": {Writer{}, first},
 		"serverside-applied":  {Writer{Apply: true}, nil},
-		"unchanged (dry run)": {Writer{Apply: true, Options: cluster.WriteOptions{DryRun: true}}, one},
+		"unchanged (dry run)": {Writer{Apply: true, Options: cluster.WriteOptions{DryRun: true}}, first},
 	} {
-		require.Equal(t, want, row.w.verb(row.live, one))
+		require.Equal(t, want, row.w.verb(row.live, first))
 	}
 }
 

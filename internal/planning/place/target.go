@@ -127,9 +127,9 @@ func (t *Target) Manager(now func() time.Time, subresource string) (*fieldmanage
 
 // options returns a server's options for writes to objects of the kind.
 func (t *Target) options(now func() time.Time) func(schema.GroupVersionKind, string) fieldmanager.Options {
-	return func(at schema.GroupVersionKind, subresource string) fieldmanager.Options {
+	return func(gvk schema.GroupVersionKind, subresource string) fieldmanager.Options {
 		r, k := t.request(now, subresource), *t.Kind
-		k.GroupVersionKind = at
+		k.GroupVersionKind = gvk
 		r.Kind = &k
 		return r.options()
 	}
@@ -206,9 +206,9 @@ func (w *Desired) With(intent map[string]any) *Desired {
 
 // WithManagedFields returns the same intent for the live object with other managed fields: the managed fields of
 // another version.
-func (w *Desired) WithManagedFields(of map[string]any) *Desired {
+func (w *Desired) WithManagedFields(source map[string]any) *Desired {
 	with, target := *w, *w.Target
-	list := document.ManagedFields(of)
+	list := document.ManagedFields(source)
 	for _, tree := range []*map[string]any{&target.Object, &target.stored} {
 		if *tree != nil {
 			*tree = managedfields.With(*tree, list)

@@ -136,8 +136,8 @@ func Created(ctx context.Context, p Place, shown []*Desired, concurrency int) []
 		if w.Object != nil {
 			continue
 		}
-		now, _, err := p.Live(ctx, w.Tree)
-		if errs[i] = err; err == nil && now.Object != nil {
+		live, _, err := p.Live(ctx, w.Tree)
+		if errs[i] = err; err == nil && live.Object != nil {
 			errs[i] = errCreated
 		}
 	}

@@ -55,8 +55,8 @@ func (o *Operation) Removed(
 	ctx context.Context, older []Template, known ...*place.Target,
 ) (out []*place.Target, errs error) {
 	keys := map[place.Key]bool{}
-	for _, one := range o.Planned {
-		keys[place.KeyOf(one.Target)] = true
+	for _, p := range o.Planned {
+		keys[place.KeyOf(p.Target)] = true
 	}
 	for _, t := range known {
 		keys[place.KeyOf(t)] = true
@@ -97,8 +97,8 @@ func (o *Operation) Begin(ctx context.Context, deleted ...*place.Target) ([]Temp
 		return nil, err
 	}
 	o.isBegun = true
-	for _, one := range o.Planned {
-		if err := o.move(ctx, one); err != nil {
+	for _, p := range o.Planned {
+		if err := o.move(ctx, p); err != nil {
 			return nil, err
 		}
 	}
@@ -115,13 +115,13 @@ func (o *Operation) Explain(ctx context.Context, err error) error {
 	}
 	ctx = context.WithoutCancel(ctx) // the error may be that ctx is done
 	var written []string
-	for i, one := range o.watched {
-		now, target := *one.Desired, *one.Target
-		now.Target = &target
+	for i, p := range o.watched {
+		current, target := *p.Desired, *p.Target
+		current.Target = &target
 		if unread := reload(ctx, o.Place, &target); unread != nil {
-			written = append(written, fmt.Sprintf("perhaps %s, which can't be read: %s", one.Title(), unread))
-		} else if len(differences(nil, o.before[i], steady(&now), nil)) > 0 {
-			written = append(written, one.Title())
+			written = append(written, fmt.Sprintf("perhaps %s, which can't be read: %s", p.Title(), unread))
+		} else if len(differences(nil, o.before[i], steady(&current), nil)) > 0 {
+			written = append(written, p.Title())
 		}
 	}
 	return fmt.Errorf("%w\nwritten before that: %s", err, cmp.Or(strings.Join(written, ", "), "no object"))
@@ -139,24 +139,24 @@ func reload(ctx context.Context, p place.Place, t *place.Target) error {
 // reload reads the object of a plan again. It returns the object as the plan sees it and as it is stored. It returns
 // an error if the object has changed since it was planned.
 func (o *Operation) reload(
-	ctx context.Context, one planning.Planned,
-) (now planning.Planned, is map[string]any, err error) {
-	desired, target := *one.Desired, *one.Target
+	ctx context.Context, p planning.Planned,
+) (current planning.Planned, is map[string]any, err error) {
+	desired, target := *p.Desired, *p.Target
 	desired.Target = &target
-	now = planning.Planned{Desired: &desired}
+	current = planning.Planned{Desired: &desired}
 	if err = reload(ctx, o.Place, &target); err == nil {
 		is = steady(&desired)
 	}
-	if err == nil && one.Moved {
-		err = now.MoveToApply(ctx)
+	if err == nil && p.Moved {
+		err = current.MoveToApply(ctx)
 	}
 	if err != nil {
-		return now, is, fmt.Errorf("%s: %w", one.Title(), err)
+		return current, is, fmt.Errorf("%s: %w", p.Title(), err)
 	}
-	if fields := differences(nil, steady(one.Desired), steady(now.Desired), nil); len(fields) > 0 {
-		err = fmt.Errorf("%s: %s has changed since it was shown: run the command again", one.Title(), fields[0])
+	if fields := differences(nil, steady(p.Desired), steady(current.Desired), nil); len(fields) > 0 {
+		err = fmt.Errorf("%s: %s has changed since it was shown: run the command again", p.Title(), fields[0])
 	}
-	return now, is, err
+	return current, is, err
 }
 
 // steady returns an object without parts that change by themselves: its status, times and resourceVersion.
@@ -180,8 +180,8 @@ func steady(w *place.Desired) map[string]any {
 }
 
 // forced returns the decisions of a plan that force a field.
-func forced(one planning.Planned) (out []planning.Decided) {
-	for _, d := range one.Decided {
+func forced(p planning.Planned) (out []planning.Decided) {
+	for _, d := range p.Decided {
 		if d.Decision == conflicts.Force {
 			out = append(out, d)
 		}
@@ -190,34 +190,34 @@ func forced(one planning.Planned) (out []planning.Decided) {
 }
 
 // HasMoves reports whether fields must move before the object is applied.
-func HasMoves(one planning.Planned) bool { return one.Moved || len(forced(one)) > 0 }
+func HasMoves(p planning.Planned) bool { return p.Moved || len(forced(p)) > 0 }
 
 // move moves fields in Helm's Update entry to its Apply entry, and fields that the policy forces from their owners to
 // Helm, in one write.
-func (o *Operation) move(ctx context.Context, one planning.Planned) error {
-	if !HasMoves(one) {
+func (o *Operation) move(ctx context.Context, p planning.Planned) error {
+	if !HasMoves(p) {
 		return nil
 	}
 	for attempt := 1; ; attempt++ {
-		now, _, err := o.reload(ctx, one)
+		current, _, err := o.reload(ctx, p)
 		if err != nil {
 			return err
 		}
-		if err = o.moveIn(ctx, now.Desired, forced(one)); err == nil {
+		if err = o.moveIn(ctx, current.Desired, forced(p)); err == nil {
 			break
 		}
 		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts { // retry: the status may have changed
-			return fmt.Errorf("%s: %w", one.Title(), err)
+			return fmt.Errorf("%s: %w", p.Title(), err)
 		}
 	}
 	var names []string
-	if one.Moved {
+	if p.Moved {
 		names = append(names, "the fields of client-side apply")
 	}
-	for _, d := range forced(one) {
+	for _, d := range forced(p) {
 		names = append(names, fmt.Sprintf("%s of %q", d.Path.Short(), d.Owner.Manager))
 	}
-	o.Moves = append(o.Moves, fmt.Sprintf("%s: moved to %q: %s", one.Title(), o.Manager, strings.Join(names, ", ")))
+	o.Moves = append(o.Moves, fmt.Sprintf("%s: moved to %q: %s", p.Title(), o.Manager, strings.Join(names, ", ")))
 	return nil
 }
 
@@ -255,8 +255,8 @@ func (o *Operation) Intents() []Template {
 		if t.Hook() != "" {
 			continue
 		}
-		if one := &o.Planned[i]; len(one.Decided) > 0 {
-			out[n].Tree = o.Unmark(one.Manifest(one.Stored().Tree), t.Tree)
+		if p := &o.Planned[i]; len(p.Decided) > 0 {
+			out[n].Tree = o.Unmark(p.Manifest(p.Stored().Tree), t.Tree)
 			unstructured.RemoveNestedField(out[n].Tree, "metadata", "resourceVersion") // the moves changed it
 		}
 		i++

@@ -72,9 +72,9 @@ type History []Revision
 
 // Last returns the newest revision that has one of the given statuses; without statuses, the newest one; 0 for none.
 func (h History) Last(statuses ...string) int {
-	for _, one := range slices.Backward(h) {
-		if len(statuses) == 0 || slices.Contains(statuses, one.Status) {
-			return one.Revision
+	for _, release := range slices.Backward(h) {
+		if len(statuses) == 0 || slices.Contains(statuses, release.Status) {
+			return release.Revision
 		}
 	}
 	return 0
@@ -92,9 +92,9 @@ func (h History) Base() int {
 // SinceGood returns the newest revision that was once deployed, and all later revisions. Their objects may exist.
 func (h History) SinceGood() (out []int) {
 	good := h.Last("deployed", "superseded")
-	for _, one := range h {
-		if one.Revision >= good {
-			out = append(out, one.Revision)
+	for _, release := range h {
+		if release.Revision >= good {
+			out = append(out, release.Revision)
 		}
 	}
 	return out

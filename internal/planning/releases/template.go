@@ -130,8 +130,8 @@ func (p path) covers(other path) bool { return len(other) >= len(p) && slices.Eq
 
 // differences appends to out the paths at which two values differ, as deep as possible. Lists of different lengths
 // differ as a whole.
-func differences(at path, a, b any, out []path) []path {
-	step := func(name string) path { return append(slices.Clone(at), name) }
+func differences(prefix path, a, b any, out []path) []path {
+	step := func(name string) path { return append(slices.Clone(prefix), name) }
 	switch a := a.(type) {
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok {
@@ -156,7 +156,7 @@ func differences(at path, a, b any, out []path) []path {
 		}
 	}
 	if !typed.Equal(a, b) {
-		out = append(out, at)
+		out = append(out, prefix)
 	}
 	return out
 }
@@ -172,7 +172,7 @@ type Rendering struct {
 
 // compare returns, for each template, the paths of values that differ in another rendering of the chart. It returns
 // an error if a file has another number of objects.
-func (r *Rendering) compare(now []Template) (out [][]path, errs error) {
+func (r *Rendering) compare(current []Template) (out [][]path, errs error) {
 	type place struct {
 		source string
 		n      int
@@ -185,19 +185,19 @@ func (r *Rendering) compare(now []Template) (out [][]path, errs error) {
 		}
 		return all
 	}
-	others, counts := index(now), map[string]int{}
+	others, counts := index(current), map[string]int{}
 	for _, t := range r.Templates {
-		at := place{t.Source, counts[t.Source]}
+		position := place{t.Source, counts[t.Source]}
 		counts[t.Source]++
-		other, ok := others[at]
+		other, ok := others[position]
 		if !ok {
 			errs = errors.Join(errs, fmt.Errorf("%s: shown, but not rendered again", &t))
 			continue
 		}
-		delete(others, at)
+		delete(others, position)
 		out = append(out, differences(nil, t.Tree, other.Tree, nil))
 	}
-	for _, t := range now {
+	for _, t := range current {
 		if extra, ok := others[place{t.Source, counts[t.Source]}]; ok {
 			counts[t.Source]++
 			errs = errors.Join(errs, fmt.Errorf("%s: rendered now, but not shown", &extra))
@@ -224,8 +224,8 @@ func (r *Rendering) Varying() (out []string) {
 
 // Check returns an error with the differences between a rendering and the one that was shown, except values that
 // differ in each rendering.
-func (r *Rendering) Check(now []Template) error {
-	found, errs := r.compare(now)
+func (r *Rendering) Check(templates []Template) error {
+	found, errs := r.compare(templates)
 	if errs != nil {
 		return errs
 	}

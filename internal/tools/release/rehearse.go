@@ -72,9 +72,9 @@ func (all *modules) rehearse(r rehearsal) error {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(all.root, r.program))); err != nil {
 		return err
 	}
-	get := []string{"go", "get"}
+	goGet := []string{"go", "get"}
 	for _, name := range r.imports {
-		get = append(get, root+name+"@"+version)
+		goGet = append(goGet, root+name+"@"+version)
 	}
 	run := []string{filepath.Join(scratch, filepath.Base(r.command))}
 	for _, arg := range r.args {
@@ -82,7 +82,7 @@ func (all *modules) rehearse(r rehearsal) error {
 	}
 	for _, command := range [][]string{
 		{"go", "install", root + r.command + "@" + version}, run,
-		{"go", "mod", "init", "example.com/program"}, get, {"go", "mod", "tidy"}, {"go", "run", "."},
+		{"go", "mod", "init", "example.com/program"}, goGet, {"go", "mod", "tidy"}, {"go", "run", "."},
 		{"go", "doc", root + r.doc}, {"go", "list", "-m", "all"}, {"go", "mod", "vendor"},
 	} {
 		fmt.Println(strings.Join(command, " "))

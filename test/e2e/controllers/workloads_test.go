@@ -52,7 +52,7 @@ func TestDeployment(t *testing.T) {
 // TestJob checks that a Job gets its Pods one after the other, completes with them, and is deleted after its TTL.
 func TestJob(t *testing.T) {
 	s := newSpace(t)
-	jobs, now := s.BatchV1().Jobs(s.name), int32(0)
+	jobs, created := s.BatchV1().Jobs(s.name), int32(0)
 	_, err := jobs.Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "count"},
 		Spec: batchv1.JobSpec{Completions: new(int32(2)), Template: corev1.PodTemplateSpec{
@@ -75,7 +75,7 @@ func TestJob(t *testing.T) {
 	}
 	j, err := jobs.Get(t.Context(), "count", metav1.GetOptions{})
 	require.NoError(t, err)
-	j.Spec.TTLSecondsAfterFinished = &now
+	j.Spec.TTLSecondsAfterFinished = &created
 	_, err = jobs.Update(t.Context(), j, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	await(t, "the Job and its Pods are deleted", func() (bool, error) {

@@ -74,8 +74,8 @@ func Example() {
 	}
 	op, err := upgrade(ctx, actions, server.Config(), shop("{size: '2', color: blue, currency: EUR}"))
 	check(err)
-	for _, one := range op.Objects() {
-		for _, d := range one.Decided {
+	for _, object := range op.Objects() {
+		for _, d := range object.Decided {
 			fmt.Println(d.Decision, d.Path, d.Owner.Manager)
 		}
 	}

@@ -281,9 +281,9 @@ func TestSkip(t *testing.T) {
 	s := newStore(t, Options{})
 	s.Append([]*Version{NewEvent("/a", 5, []byte("1"), nil)}, 7)
 	open := func(after int64) *Cursor {
-		c, at, err := s.Watch("/", true, after)
+		c, revision, err := s.Watch("/", true, after)
 		require.NoError(t, err)
-		require.Equal(t, after, at)
+		require.Equal(t, after, revision)
 		return c
 	}
 	lagging, current, waiting := open(4), open(7), open(20)

@@ -35,11 +35,11 @@ func NewRemote(
 	ctx context.Context, client *kubernetes.Client, compactor etcd3.Compactor, prefix string,
 ) (*Store, error) {
 	root := strings.TrimSuffix(path.Join("/", prefix), "/")
-	now, err := client.Kubernetes.Get(ctx, root+"/", kubernetes.GetOptions{})
+	current, err := client.Kubernetes.Get(ctx, root+"/", kubernetes.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	s := New(kv.New(kv.Options{}, nil, now.Revision, nil), 0)
+	s := New(kv.New(kv.Options{}, nil, current.Revision, nil), 0)
 	following, stop := context.WithCancel(context.Background())
 	s.client, s.compactor, s.remote = client, compactor, &remote{root, make(chan struct{}, listing), stop}
 	s.running.Go(func() {

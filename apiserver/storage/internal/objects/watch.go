@@ -77,9 +77,9 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 	if s := r.store; s.remote != nil {
 		w.key = s.remote.root + key
 		if from == 0 { // the local history may lag behind
-			var now kubernetes.GetResponse
-			now, failed = s.client.Kubernetes.Get(ctx, w.key, kubernetes.GetOptions{})
-			from = now.Revision
+			var current kubernetes.GetResponse
+			current, failed = s.client.Kubernetes.Get(ctx, w.key, kubernetes.GetOptions{})
+			from = current.Revision
 		} else if from < s.compactor.CompactRevision() { // like etcd, even if the local history still has the revision
 			failed = rpctypes.ErrCompacted
 		}
