@@ -27,7 +27,7 @@ func FuzzVersionsAgain(f *testing.F) {
 	seeds := oracle.Seeds()
 	isUsual := os.Getenv("SEEDS") == ""
 	if isUsual {
-		seeds = seeds[:80] // each seed runs three worlds
+		seeds = seeds[:40] // each seed runs three worlds
 	}
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -46,13 +46,17 @@ func FuzzVersionsAgain(f *testing.F) {
 	}
 	require.Len(f, applied, 3)
 	for name, n := range applied {
-		require.Greater(f, n, 160, name)
+		require.Greater(f, n, 80, name)
 	}
 }
 
 // FuzzVersionsFailing lets conversions between versions that differ in shape fail during writes.
 func FuzzVersionsFailing(f *testing.F) {
-	for _, seed := range oracle.Seeds() {
+	seeds := oracle.Seeds()
+	if os.Getenv("SEEDS") == "" {
+		seeds = seeds[:40] // each seed runs three worlds
+	}
+	for _, seed := range seeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

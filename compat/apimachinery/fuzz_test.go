@@ -23,7 +23,7 @@ import (
 func FuzzVersions(f *testing.F) {
 	seeds := oracle.Seeds()
 	if os.Getenv("SEEDS") == "" {
-		seeds = seeds[:30] // each seed runs four worlds
+		seeds = seeds[:20] // each seed runs four worlds
 	}
 	for _, seed := range seeds {
 		f.Add(seed)
