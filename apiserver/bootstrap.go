@@ -66,9 +66,9 @@ func (s *Server) createBootstrapSet(ctx context.Context, own bootstrap.Own, set 
 }
 
 // createShared creates an object that other servers of the same store create too. A server allocates the cluster IP of
-// a Service before it stores the Service, so the create is invalid while another server is between both steps:
-// createShared retries it. If the other server was killed between both steps, the cluster IP stays allocated and the
-// Service can't be created, which is logged.
+// a Service before it stores the Service, so a create fails as invalid while another server is between these two steps;
+// createShared then retries it. If the other server was killed between the steps, the cluster IP stays allocated, and
+// the Service can't be created; createShared logs this.
 func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructured) error {
 	var last error
 	create := func(ctx context.Context) (bool, error) {
@@ -83,7 +83,7 @@ func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructure
 	return last
 }
 
-// takeEndpoint replaces the endpoints in an object, which another server may have written, by this server's endpoints.
+// takeEndpoint replaces the endpoints in an object with this server's endpoints. Another server may have written them.
 func (s *Server) takeEndpoint(ctx context.Context, obj *unstructured.Unstructured) error {
 	r := s.tables.Table().ResourceOf(obj.GroupVersionKind())
 	wanted := func(live runtime.Object) error {

@@ -21,11 +21,12 @@ import (
 // restrict the selection. A Key with an Operation selects the one entry with that key, or for an Update without an
 // APIVersion, the entries of all versions. See [Selects].
 //
-// To is the key of an entry. Without an Operation, it is an Apply entry. If the Subresource is missing too, it is the
-// subresource through which the applier owns such fields: the main resource, except in two cases: status stays
-// status, and an applier that applies only through the subresource of the original entry gets the fields there.
+// To is the key of an entry. Without an Operation, it is the key of an Apply entry. If the Subresource is missing too,
+// the fields move to the entry for the main resource, with two exceptions: fields of a status entry move to the
+// applier's status entry; and if the applier applies only through the subresource of the original entry, the fields
+// move to its entry for that subresource.
 //
-// Fields are selected by paths; each path selects everything below it too. At every path there must be fields to
+// Fields are selected by paths; each path selects everything below it too. Each path must select at least one field to
 // move. An empty selection is an error; set All to move everything.
 type Move interface {
 	do(e *Edit) error
@@ -71,8 +72,8 @@ type Rename struct {
 //
 // Do returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
 // without an entry, a path without fields to move, or an invalid manager name; or if fields would move to an entry of
-// another API version at which they differ. If there are several moves, the error has the position of the move, from
-// 1. ctx is passed to the converters.
+// another API version at which they differ. If there are several moves, the error has the position of the failed move,
+// counted from 1. ctx is passed to the converters.
 func (m Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Result, error) {
 	e, err := m.Edit(ctx, live)
 	if err != nil {
@@ -175,9 +176,8 @@ func (a Adopt) do(e *Edit) error {
 	return e.give(to, source, owned)
 }
 
-// take removes fields from the entries that from selects, and adds the fields removed from each entry to the entry
-// that target returns for it. If to is nil, the fields get no new owner. Entries that are their own target are
-// skipped.
+// take removes fields from the entries that from selects. For each of these entries, it adds the removed fields to the
+// entry that target returns. If to is nil, the fields get no new owner. Entries that are their own target are skipped.
 func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to *managedfields.Key) error {
 	entries, err := e.readable(from)
 	if err != nil {

@@ -52,7 +52,7 @@ func (noTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 	return nil, fmt.Errorf("%s: no such kind and version among the types", kind)
 }
 
-// at returns an intent, or an empty object, at a version, as a tree that fits its type.
+// at converts an intent, or an empty object, to a version, and returns it as a tree that is valid for its type.
 func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 	tree, err := validTree(obj)
 	if err != nil {
@@ -76,7 +76,8 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 	return tree, err
 }
 
-// validTree returns the tree of an object if it is within the limits. The tree of an unstructured object is shared.
+// validTree returns the tree of an object if it is within the limits. The tree of an unstructured object shares its
+// memory.
 func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	if tree, err = gostruct.Tree(obj); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
@@ -84,15 +85,15 @@ func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// heldBy returns the paths of an intent: the paths that it would own, and the containers that it creates (which are not
-// in empty), because an update would own them (spec rules 4.1, 4.2, 4.3 and 5.5).
+// heldBy returns the paths that an intent would own, and the containers that it creates because empty lacks them. An
+// update that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).AddedOrModified()
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
-// same returns the paths of set, which is at version from, at which the object is the same at version to. Fields that
-// can't be compared are omitted, so that they stay with their owner.
+// same returns the paths of set, a set of paths at version from, that are equivalent at version to. Fields that can't
+// be compared are omitted, so that they stay with their owner.
 func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil
@@ -119,15 +120,16 @@ func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath
 	return set.RecursiveDifference(differ.Union(fieldpath.NewSet(around...))), nil
 }
 
-// withoutEmpty returns the entries without those that changed and now own nothing (spec rule 2.10).
+// withoutEmpty returns the entries, except entries that have changed and now own nothing (spec rule 2.10).
 func withoutEmpty(l managedfields.Entries) managedfields.Entries {
 	return slices.DeleteFunc(slices.Clone(l), func(r managedfields.Entry) bool {
 		return !r.IsUnchanged() && r.IsEmpty()
 	})
 }
 
-// Owners returns the entries of obj with the given operation that own every path of fields. For the path of the
-// annotation, these are the entries of client-side appliers. An entry with malformed fields owns nothing.
+// Owners returns the entries of obj with the given operation that own every path of fields. If fields is the path of
+// the last-applied annotation, these are the entries of client-side appliers. An entry with malformed fields owns
+// nothing.
 func Owners(obj runtime.Object, operation metav1.ManagedFieldsOperationType,
 	fields *fieldpath.Set) (managedfields.Entries, error) {
 	entries, err := managedfields.Read(obj)

@@ -110,8 +110,8 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	return s.toStore(st, object)
 }
 
-// versionOf returns the version of an object, or the preferred version if the object's version is missing or not
-// served.
+// versionOf returns the version of an object. If that version is missing or not served, it returns the preferred
+// version.
 func (s *server) versionOf(body map[string]any) string {
 	apiVersion, _ := body["apiVersion"].(string)
 	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && gv.Group == s.kind.Group &&
@@ -265,8 +265,8 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 	return gostruct.Tree(out)
 }
 
-// toStore returns the object with the fields that a server sets, or nil if it equals the stored object. As in a server,
-// a change of only the times of entries is not a change.
+// toStore returns the object with the fields that a server sets, or nil if it equals the stored object. Like a server,
+// it treats objects as equal if only the times of entries differ.
 func (s *server) toStore(st state, object map[string]any) (map[string]any, error) {
 	object = trees.Copy(object).(map[string]any)
 	metadata := object["metadata"].(map[string]any)
@@ -275,7 +275,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 		metadata["creationTimestamp"] = s.now.Format(time.RFC3339)
 	} else {
 		copyFields(metadata, st.live, "uid", "creationTimestamp", "resourceVersion")
-		// An object that is stored at a removed version differs, and is harmlessly stored again.
+		// An object that is stored at a removed version is treated as different. Storing it again does no harm.
 		same, err := s.convert(object, s.versionOf(st.live))
 		if err == nil && typed.Equal(managedfields.With(same, nil), managedfields.With(st.live, nil)) &&
 			managedfields.Equal(&unstructured.Unstructured{Object: same}, &unstructured.Unstructured{Object: st.live}, true) {

@@ -21,7 +21,7 @@ const (
 	onKubeAPIServer = "kube-apiserver"
 )
 
-// programs builds commands of Kubernetes as published, and returns their folder.
+// programs builds commands from the published source of Kubernetes, and returns their folder.
 func (r *runner) programs(ctx context.Context, log io.Writer, names ...string) (string, error) {
 	t, err := tree.Open(filepath.Join(r.dir, r.version), r.version)
 	if err != nil {
@@ -95,8 +95,8 @@ var scriptFolders = []string{
 	"hack", "test/cmd", "test/fixtures", "test/e2e/testing-manifests", "third_party/forked/shell2junit",
 }
 
-// testKubectl runs the published tests of kubectl's commands, hack/make-rules/test-cmd.sh. They build their programs
-// with make, which finds here that all are built already.
+// testKubectl runs the published tests of kubectl's commands, hack/make-rules/test-cmd.sh. The tests call make to build
+// their programs; here make does nothing, because all programs are already built.
 func (r *runner) testKubectl(ctx context.Context, s suite, log io.Writer) error {
 	server, bin, err := r.server(ctx, log, s.on, "kubectl", "kubectl-convert", "kube-controller-manager")
 	if err != nil {
@@ -158,7 +158,7 @@ func scriptEnvironment(ctx context.Context, root string) (env []string, err erro
 	}
 	output := filepath.Join(root, "_output")
 	path, temporary := filepath.Join(output, "path"), filepath.Join(output, "tmp")
-	// The scripts set ETCD_VERSION to the required minimum, which etcd would read as a flag.
+	// The scripts set ETCD_VERSION to the required minimum version; etcd would read this variable as a flag.
 	script := fmt.Sprintf("#!/bin/sh\nunset ETCD_VERSION\nexec '%s' \"$@\"\n", etcd)
 	err = errors.Join(os.MkdirAll(temporary, 0o755), os.WriteFile(filepath.Join(path, "etcd"), []byte(script), 0o755))
 	return append(env, "ETCD_VERSION="+string(version[1]), "ETCD_UNSAFE_NO_FSYNC=true",

@@ -39,7 +39,7 @@ type Planned struct {
 	Served map[string]any
 	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
-	// Refused has the server's errors for ways out of the conflicts that it refuses, see [Planned.AskWays].
+	// Refused has the server's error for each way out of the conflicts that it refuses, see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server rejects the apply even after that move.
@@ -64,8 +64,8 @@ func (p *Planned) Changes() iter.Seq[plans.Change] {
 }
 
 // Ask sends a dry run of the apply to the server. Its result replaces the plan, which may be nil before, and also
-// replaces an error of planning. The returned error is the server's reason for rejecting the apply. If the user may
-// not apply, isAllowed is false and the plan stays.
+// replaces an error of planning. The returned error is the server's reason for rejecting the apply. If the user may not
+// apply, isAllowed is false and the plan does not change.
 func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (isAllowed bool, err error) {
 	var known conflicts.Conflicts
 	plan := plans.Plan{}
@@ -101,12 +101,12 @@ type Loss struct {
 	Owners []managedfields.Key
 	// Changes is true if the field gets another value, set by an owner.
 	Changes bool
-	// Absent is true if the object did not have the field before either, such as stringData of a Secret.
+	// Absent is true if the field was also absent before the apply, such as stringData of a Secret.
 	Absent bool
 }
 
-// Fate divides the fields that a manager loses into fields whose value is removed, even if a default is set in its
-// place, and other fields.
+// Fate divides the fields that a manager loses into removed fields and fields that stay. A field is also removed if a
+// default replaces its value.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, stay []Loss) {
 	after, t := p.ObjectAfter(), p.Kind.Typ
 	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans need them
@@ -153,8 +153,8 @@ func (p *Planned) ObjectAfter() map[string]any {
 	return after
 }
 
-// MoveToApply moves the fields in the manager's Update entry of the live object to its Apply entry, if the manager
-// owns fields by an Update. The plan is then made for that object.
+// MoveToApply moves the fields in the manager's Update entry of the live object to its Apply entry, if the manager owns
+// fields by an Update. The plan is then made for the resulting object.
 func (p *Planned) MoveToApply(ctx context.Context) error {
 	w := p.Desired
 	if w.Object == nil {

@@ -40,11 +40,11 @@ var (
 func Is(tree map[string]any) bool { return tree["apiVersion"] == "v1" && tree["kind"] == "Secret" }
 
 // Shown returns the parts of an object that may be shown: the object itself or, for a Secret, a copy with stand-ins in
-// place of its values. Stand-ins are equal if and only if their values are, even if one value is the base64 of the
-// other, and a stand-in has the type of its value. So plans, conflicts and moves are the same with stand-ins.
+// place of its values. Stand-ins are equal if and only if their values are equal, even if one value is the base64 of
+// the other. A stand-in has the type of its value. So plans, conflicts and moves are the same with stand-ins.
 //
-// Everything is a value except apiVersion, kind, type, metadata other than annotations, and true and false. The result
-// shares memory with tree.
+// Everything in a Secret is a value, except apiVersion, kind, type, the metadata without its annotations, and true and
+// false. The result shares memory with tree.
 func Shown(tree map[string]any) map[string]any {
 	if !Is(tree) {
 		return tree
@@ -52,7 +52,7 @@ func Shown(tree map[string]any) map[string]any {
 	return (&veil{}).secret(tree)
 }
 
-// ReplaceStandIns returns a text of a shown object in which another text replaces all stand-ins.
+// ReplaceStandIns replaces all stand-ins in a text of a shown object with another text.
 func ReplaceStandIns(text, with string) string {
 	return mayStandIn.ReplaceAllStringFunc(text, func(found string) string {
 		decoded, err := base64.StdEncoding.DecodeString(found)
@@ -65,7 +65,7 @@ func ReplaceStandIns(text, with string) string {
 
 // veil makes stand-ins.
 type veil struct {
-	values []string // the values that it made stand-ins for
+	values []string // the values for which it made stand-ins
 }
 
 func (v *veil) secret(tree map[string]any) map[string]any {
@@ -126,8 +126,8 @@ func edited(object any, name string, edit func(any) any) any {
 	return fields
 }
 
-// applied returns the last-applied annotation with stand-ins. If the annotation is not canonical, the result is not
-// either.
+// applied returns the last-applied annotation with stand-ins. If the annotation is not canonical JSON, the result is
+// not canonical either.
 func (v *veil) applied(text string) string {
 	var tree map[string]any
 	if json.Unmarshal([]byte(text), &tree) != nil || !Is(tree) {
@@ -197,8 +197,8 @@ func standIns(value any, ofText, ofNumber func(string) string) any {
 	return int64(binary.BigEndian.Uint32(digest(string(text))))
 }
 
-// text returns the stand-in for a string. It has the same length, so that sizes do not change, unless that is too
-// short.
+// text returns the stand-in for a string. It is as long as the string, so that sizes do not change, but never shorter
+// than a minimum.
 func (v *veil) text(text string) string {
 	if text == "" {
 		return ""

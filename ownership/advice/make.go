@@ -78,7 +78,8 @@ func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
 		return nil
 	}
 	return []Suggestion{{
-		Why: fmt.Sprintf("to let the applies of %q have %s, which an earlier update of its own owns", manager, list(fields)),
+		Why: fmt.Sprintf("to let the applies of %[1]q own %[2]s, which an earlier update of %[1]q owns", manager,
+			list(fields)),
 		Action: Move{Move: ownership.Transfer{
 			Fields: fieldpath.NewSet(fields...), To: managedfields.Key{Manager: manager},
 			From: managedfields.Key{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate},
@@ -102,7 +103,7 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 		force = "no value changes, and the fields become yours alone"
 	}
 	if absent > 0 {
-		share = "both of you own what is there; you leave out what is absent"
+		share = "both of you own the fields that exist; leave out the absent ones"
 	}
 	out := []Suggestion{
 		{
@@ -150,7 +151,7 @@ func LetGo(
 func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion {
 	owner.APIVersion = ""
 	return Suggestion{
-		Why:     "take it into the manifest: add what this prints",
+		Why:     "add the field to the manifest: this prints it",
 		Action:  Extract{o, owner, []fieldpath.Path{field}},
 		Promise: Promise{Keeps: true, Done: true},
 	}
@@ -159,7 +160,7 @@ func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion
 // Permit permits the owner of a drifting field to own it, in all objects of the kind.
 func Permit(kind, field string, owner managedfields.Key) Suggestion {
 	return Suggestion{
-		Why:     fmt.Sprintf("let %q own it, by a permission of the policy", owner.Manager),
+		Why:     fmt.Sprintf("permit it: add a permission for %q to the policy", owner.Manager),
 		Action:  AddPermission{owner, kind, field},
 		Promise: Promise{Keeps: true, Done: true},
 	}
@@ -168,9 +169,9 @@ func Permit(kind, field string, owner managedfields.Key) Suggestion {
 // LetRemove lets the next apply of a manager remove a drifting field. isOnly is true if owner is its only owner.
 func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier string, isOnly bool) Suggestion {
 	fields := []fieldpath.Path{field}
-	why := fmt.Sprintf("remove it: once %q owns it, its next apply does, if its manifest lacks it", applier)
+	why := fmt.Sprintf("remove it: move it to %q; the next apply removes it if the manifest lacks it", applier)
 	if !isOnly {
-		why += ", and no other manager owns it: here from " + strconv.Quote(owner.Manager)
+		why += " and no other manager owns it; this moves it from " + strconv.Quote(owner.Manager)
 	}
 	return Suggestion{
 		Why: why,
@@ -184,7 +185,7 @@ func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier
 // ClientSide migrates objects of some kinds from client-side apply to server-side apply by a manager.
 func ClientSide(kinds []string, manager string, objects int) Suggestion {
 	return Suggestion{
-		Why: fmt.Sprintf("%s under client-side apply: no server-side apply removes what it owns",
+		Why: fmt.Sprintf("%s under client-side apply: no server-side apply removes its fields",
 			printable.Counted(objects, "object is", "objects are")),
 		Action:  Upgrade{Objects: Objects{Kinds: kinds}, Manager: manager},
 		Promise: Promise{Keeps: true, Done: true},
@@ -216,7 +217,8 @@ func GoneVersion(kind, manager, version string, entries int) Suggestion {
 // Undecodable drops an entry that can't be decoded.
 func Undecodable(o Objects, entry managedfields.Key) Suggestion {
 	return Suggestion{
-		Why:    "while it is there, kube-apiserver refuses applies, and removes all managed fields with any update",
+		Why: "while the entry exists, kube-apiserver refuses applies, and removes all managed fields with any " +
+			"update",
 		Action: Drop{o, ownership.Drop{From: entry}}, Promise: Promise{Unblocks: true, Keeps: true, Done: true},
 	}
 }
@@ -224,7 +226,7 @@ func Undecodable(o Objects, entry managedfields.Key) Suggestion {
 // Forgotten drops the entries into which servers have merged old updates.
 func Forgotten(kinds []string, objects int) Suggestion {
 	return drop(kinds, managedfields.Ancient, printable.Counted(objects, "object keeps", "objects keep")+
-		" the fields of managers that are forgotten")
+		" the fields of managers whose names are lost")
 }
 
 // Silent drops the entries of a manager that may no longer exist.
@@ -252,7 +254,7 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	for _, side := range sides {
 		if side.Operation == metav1.ManagedFieldsOperationApply {
 			out = append(out, Suggestion{
-				Why:     fmt.Sprintf("not %s: take it out of what it applies; its value stays", side.Manager),
+				Why:     fmt.Sprintf("not %s: remove the field from its manifest; the value stays", side.Manager),
 				Action:  HandOver{o, side.Manager, []fieldpath.Path{field}},
 				Promise: Promise{Keeps: true, Moves: []fieldpath.Path{field}},
 			})
@@ -267,8 +269,8 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 
 // Separate asks which two writers use the name of one manager and write two values by turns.
 func Separate(manager string) Suggestion {
-	return Suggestion{Why: fmt.Sprintf("find what writes as %s twice: two replicas with different configurations, or two "+
-		"manifests that have this object; with a manager name for each, they would be in conflict", manager)}
+	return Suggestion{Why: fmt.Sprintf("find the two writers that use the name %s: two replicas with different "+
+		"configurations, or two manifests that have this object; with a manager name for each, they would conflict", manager)}
 }
 
 // Owner returns an entry's name for use in sentences: manager, operation and subresource.

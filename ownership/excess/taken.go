@@ -42,9 +42,9 @@ func (b Before) String() string {
 	return text
 }
 
-// FindTaken returns the fields that Find returns for after, except fields that the same manager owned in before as
-// well. Each field's Before has its earlier state. before is an earlier version of the object; nil if after is the
-// first version. FindTaken does not change the objects.
+// FindTaken returns the fields that Find returns for after, except fields that the same manager already owned in
+// before. before is an earlier version of the object; nil if after is the first version. The Before of each field is
+// its state in that version. FindTaken does not change the objects.
 func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) {
 	found, err := Find(p, after)
 	if err != nil || before == nil || len(found) == 0 {

@@ -11,8 +11,8 @@
 //
 // A write is the step from one observed version of an object to the next. A side is a manager with its operation and
 // subresource, as in an entry of managedFields. A side has written a field if the field's value changed and the side
-// owns the field after the write. If the field was removed, the side that wrote it is the side whose entry changed,
-// or that wrote another field. A manager that removes a field and then owns nothing has no entry: its side is called
+// owns the field after the write. If the field was removed, its writer is the side whose entry changed, or the side
+// that wrote another field. A manager that removes a field and then owns nothing has no entry: its side is called
 // Nobody.
 //
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
@@ -27,8 +27,8 @@
 //	hpa     6               the same turn continues
 //	argocd  3        5      yes
 //
-// A field is fought over if it has at least Options.Returns returns within Options.Window. Therefore the following
-// are not fights, no matter how often they write:
+// A field is fought over if it has at least Options.Returns returns within Options.Window. Therefore the following are
+// not fights, however many writes there are:
 //
 //   - one side that alone writes a field, such as an autoscaler or the controller of a rollout;
 //   - a handover, after which only the new side writes;
@@ -63,10 +63,9 @@
 // Leases and Events are exempt, because writing times is their purpose. An applier that repeats its intent every few
 // minutes stays below that rate.
 //
-// A write without any change, not even of a time, does not create a new version of the object. A watch has no event
-// for it, so that [Tracker.Observe] can't count it. An audit log has a response for each request, so that
-// [Tracker.ObserveWrite] counts it as a write of the request's manager. Dry runs are not writes; the caller must
-// leave them out.
+// A write without any change, not even of a time, does not create a new version of the object. A watch has no event for
+// it, so [Tracker.Observe] can't count it. An audit log has a response for each request, so [Tracker.ObserveWrite]
+// counts the request as a write of its manager. Dry runs are not writes: the caller must leave them out.
 //
 // Managed fields grow if, since the object was first observed, the number of entries has increased and the size has
 // increased by at least half and at least 1 KiB.
@@ -74,8 +73,8 @@
 // # Bounds
 //
 // For each object, the tracker keeps the last observed version, at most Options.Fields written fields with at most 16
-// turns each, and the times of reverts and idle writes. It first forgets the fields whose last write is the oldest.
-// It keeps values as text of at most 64 bytes, and compares them by a hash.
+// turns each, and the times of reverts and idle writes. If there are more fields, it forgets the fields whose last
+// write is the oldest. It keeps values as text of at most 64 bytes, and compares them by a hash.
 //
 // The tracker has no clock: its caller passes the times. It is not safe for concurrent use.
 package fights

@@ -71,7 +71,7 @@ var helmFlagRows = []helmRow{
 		h.write("r/crds/widgets.yaml", strings.Replace(crd, "served: true", "served: false", 1))
 		h.write("r/crds/gadgets.yaml", strings.NewReplacer("widget", "gadget", "Widget", "Gadget").Replace(crd))
 		out = h.helm(0, "tenure", "plan", "r", "r")
-		require.Contains(h.t, out, name+`.spec.versions differs from the cluster's, and helm upgrade leaves it`)
+		require.Contains(h.t, out, name+`.spec.versions differs in the cluster, and helm upgrade does not change it`)
 		require.Contains(h.t, out, "does not exist, and helm upgrade does not create it")
 	}},
 	{"subchart", "objects of subcharts are planned, and named by their files", func(h helmRelease) {
@@ -174,7 +174,7 @@ var helmFlagRows = []helmRow{
 		}
 		h.edit("c", "other", "a", "live")
 		out := h.helm(1, "tenure", "plan", "r", "r", "--set", "b=2", "--policy", "giveup.yaml")
-		require.Contains(h.t, out, `what "helm" updated moves to its applies first`)
+		require.Contains(h.t, out, `fields that "helm" updated first move to its applies`)
 		h.helm(0, "tenure", "upgrade", "r", "r", "--set", "b=2", "--policy", "giveup.yaml", "--yes")
 		c := h.config("c")
 		require.Equal(h.t, map[string]string{"a": "live", "b": "2"}, c.Data)

@@ -130,7 +130,7 @@ var helmRows = []helmRow{
 		h.write("r/values.yaml", "a: \"1\"\nb: \"1\"\n")
 		out = h.between(3, func() { h.write("r/values.yaml", "a: evil\nb: \"1\"\n") },
 			"upgrade", "r", "r", "--set", "b=2", "--yes")
-		require.Contains(h.t, out, "r/templates/all.yaml: configmap/c: .data.a is not what was shown")
+		require.Contains(h.t, out, "r/templates/all.yaml: configmap/c: .data.a differs from what was shown")
 		require.Equal(h.t, before, h.config("c"))
 		require.Len(h.t, h.history("r"), 1)
 	}},

@@ -43,8 +43,8 @@ type Authorizer struct {
 	clusterRoleBindings *list[*rbacv1.ClusterRoleBinding]
 }
 
-// New returns an authorizer for the RBAC objects in store. It creates those default roles and bindings of
-// kube-apiserver that do not exist. It watches the store until ctx ends or the store is closed.
+// New returns an authorizer for the RBAC objects in store. It creates the default roles and bindings of kube-apiserver
+// if they do not exist. It watches the store until ctx ends or the store is closed.
 func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	a := &Authorizer{}
 	opened := opener{ctx: ctx, store: store}
@@ -70,7 +70,7 @@ func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	return a, err
 }
 
-// Written reads an object of this package again after it was written or deleted.
+// Written reads an RBAC object again after it was written or deleted.
 func (a *Authorizer) Written(ctx context.Context, resource schema.GroupResource, namespace, name string) {
 	if resource.Group != rbacv1.GroupName {
 		return

@@ -23,7 +23,7 @@ type bitmap struct {
 
 	lock    sync.Mutex
 	numbers *allocator.AllocationBitmap
-	seen    string // the resourceVersion of the RangeAllocation that numbers equals
+	seen    string // the resourceVersion of the RangeAllocation that has the same numbers
 }
 
 // newBitmap returns a factory of bitmaps that are stored under a key.

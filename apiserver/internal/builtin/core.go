@@ -47,7 +47,7 @@ func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	out := map[string]rest.Storage{}
 	info.VersionedResourcesStorageMap["v1"] = out
 	g := o.group(legacyscheme.Scheme)
-	// add adds storages, given as alternating names and values, unless an earlier one failed.
+	// add adds storages, unless an error occurred earlier. list has a name and a storage by turns.
 	add := func(failed error, list ...any) {
 		if err == nil {
 			err = failed
@@ -197,8 +197,8 @@ func (o *opener) allocators(g group) (ipallocator.Interface, portallocator.Inter
 	return addresses, ports, nil
 }
 
-// unreachable is the transport to Pods, nodes and endpoints. They do not exist, and clients write their addresses, so
-// it connects to none. It fails like a connection to a port on which nothing listens.
+// unreachable is the transport to Pods, nodes and endpoints. None of them exist, and clients choose their addresses, so
+// unreachable never connects. It fails like a connection to a port on which nothing listens.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(r *http.Request) (*http.Response, error) {

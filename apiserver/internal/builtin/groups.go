@@ -106,7 +106,7 @@ var deprecationWarnings = map[schema.GroupVersionKind]string{
 		Kind: "Endpoints"}: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 
-// complete sets the fields of a resource that resources.json does not have.
+// complete sets the fields of a resource that are not in resources.json.
 func complete(r *resources.Resource) {
 	r.Stored = r.GVK()
 	if stored, ok := storageVersions[r.Stored]; ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// namespaceController is the user, as admission plugins see it, that deletes the contents of Namespaces. It is the same
-// as in a cluster.
+// namespaceController is the user that admission plugins see when the contents of Namespaces are deleted. In a cluster,
+// it is the same user.
 var namespaceController = serviceaccount.UserInfo("kube-system", "namespace-controller", "")
 
 // finalizeNamespace deletes the contents of a Namespace that is being deleted, and then removes its finalizer. While

@@ -28,7 +28,8 @@ type schemas struct {
 	hook       func(runtime.Object)
 }
 
-// has reports whether an object is of the kind. Options of requests are not, but the same codecs decode them.
+// has reports whether an object is of the kind. The same codecs also decode options of requests, which are not of the
+// kind.
 func (s *schemas) has(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == s.kind
 }
@@ -48,7 +49,7 @@ func (s *schemas) Default(obj runtime.Object) {
 	}
 }
 
-// Check returns an error if the defaults of an object are too large. Default then does not set them.
+// Check returns an error if the defaults of an object are too large. Default does not set such defaults.
 func (s *schemas) Check(obj runtime.Object) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok && s.has(u) {
 		return s.defaulters[u.GroupVersionKind().Version].check(u.Object)
@@ -64,7 +65,7 @@ type coerceOptions struct {
 }
 
 // coerce makes an object valid in the way that decoding into a Go type would: it converts metadata to its type, and
-// prunes unknown fields and nulls that the schema does not allow. It returns the unknown fields.
+// prunes unknown fields and nulls that the schema does not allow. It returns the paths of the unknown fields.
 func (s *schemas) coerce(u *unstructured.Unstructured, o coerceOptions) ([]string, error) {
 	gvk := u.GroupVersionKind()
 	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{

@@ -78,7 +78,7 @@ func (c *Controller) Load(ctx context.Context) error {
 			load(name, nil)
 		}
 	}
-	c.publish(ended...) // publishes what was read before an error too
+	c.publish(ended...) // even after an error, publishes what was read before it
 	return errors.Join(append(errs, err)...)
 }
 
@@ -181,8 +181,8 @@ func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
-// publish replaces the resource table, and then ends the watches of definitions that the table no longer has. It skips
-// nil definitions. Clients that watch again get the new resources.
+// publish replaces the resource table, and then ends the watches of the ended definitions, which the new table lacks.
+// It skips nil definitions. Clients that watch again get the new resources.
 func (c *Controller) publish(ended ...*Definition) {
 	all := maps.Clone(c.served)
 	maps.Copy(all, c.added)

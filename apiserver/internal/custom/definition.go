@@ -59,7 +59,7 @@ type Definition struct {
 	served   func() []*resources.Resource
 	opened   sync.Mutex
 	storages *storages       // nil until they are opened
-	ended    context.Context // ends when other resources take the place of these
+	ended    context.Context // done when other resources replace these
 	end      context.CancelFunc
 }
 

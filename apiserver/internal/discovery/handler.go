@@ -256,8 +256,8 @@ func (a *aggregates) make(table *resources.Table) (*aggregate, error) {
 	return out, err
 }
 
-// inFull returns the resources in the form of aggregated documents: a custom resource always names the group and the
-// version of its kind, a built-in one omits them if they equal the resource's.
+// inFull returns the resources in the form of aggregated documents. A custom resource always names the group and the
+// version of its kind. A built-in resource omits them if they equal its own.
 func (l list) inFull() (out []metav1.APIResource) {
 	for _, r := range l {
 		resources := list{r}.ListAPIResources()

@@ -26,7 +26,7 @@ type document struct {
 	custom   []*resources.Resource // the custom resources of a group version
 }
 
-// newDocument returns a document whose JSON compute returns. toProtobuf converts the JSON.
+// newDocument returns a document. compute returns its JSON, and toProtobuf converts the JSON.
 func newDocument(compute func() (content, error), toProtobuf func([]byte) ([]byte, error)) *document {
 	d := &document{json: sync.OnceValues(compute)}
 	d.protobuf = sync.OnceValues(func() ([]byte, error) {
@@ -107,7 +107,7 @@ func makeV3(custom []*resources.Resource) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	data, err := json.Marshal(merged) // as in kube-apiserver, whose hashes are of this JSON
+	data, err := json.Marshal(merged) // as in kube-apiserver, which hashes this JSON
 	return contentOf(data), err
 }
 

@@ -34,8 +34,8 @@ func (p *Plugins) Admission() admission.Interface {
 // Handles returns true: hooks see all operations.
 func (c *Chain) Handles(admission.Operation) bool { return true }
 
-// Admit calls everything that may mutate the object of a write. It calls all a second time if the reinvocationPolicy of
-// a webhook or policy requires that.
+// Admit calls everything that may mutate the object of a write. If the reinvocationPolicy of a webhook or policy
+// requires it, Admit calls everything a second time.
 func (c *Chain) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if err := c.admit(ctx, a, o); err != nil {
 		return err

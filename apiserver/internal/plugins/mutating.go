@@ -33,7 +33,8 @@ func (p *policyPlugins) mutate(ctx context.Context, a admission.Attributes, o ad
 	return p.mutating.Dispatch(ctx, a, o, hooks)
 }
 
-// compileMutatingPolicy compiles the expressions of a policy. Their evaluation reports errors in the expressions.
+// compileMutatingPolicy compiles the expressions of a policy. Errors in the expressions are reported when they are
+// evaluated.
 func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 	spec := &policy.Spec
 	declarations := cel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
@@ -65,14 +66,14 @@ func compileMutatingPolicy(policy *mutating.Policy) mutating.PolicyEvaluator {
 	return out
 }
 
-// typeConverters returns the types with which apply configurations of policies are merged, from the server's OpenAPI
-// documents. It implements patch.TypeConverterManager. kube-apiserver's implementation fetches changed documents once a
-// minute.
+// typeConverters returns types from the server's OpenAPI documents. Apply configurations of policies are merged with
+// these types. typeConverters implements patch.TypeConverterManager. kube-apiserver's implementation fetches changed
+// documents once a minute.
 type typeConverters struct {
 	plugins *Plugins
 
 	lock  sync.Mutex
-	table int64 // generation of the resource table from which made was made
+	table int64 // generation of the resource table that made belongs to
 	made  map[schema.GroupVersion]managedfields.TypeConverter
 }
 

@@ -72,7 +72,7 @@ func ignoresPolicies(a admission.Attributes) bool {
 		r.Group == admissionregistrationv1.GroupName && slices.Contains(exempt, r.Resource)
 }
 
-// A policySource lists the policies of a kind that have bindings, compiled.
+// A policySource compiles and lists the policies of a kind that have bindings.
 type policySource[P, B hooks.Object, E any] struct {
 	plugins            *Plugins
 	policies, bindings string // plural names
@@ -197,7 +197,8 @@ func newConditions(
 		failure, "policy", "validate", policy)
 }
 
-// compileValidatingPolicy compiles the expressions of a policy. Their evaluation reports errors in the expressions.
+// compileValidatingPolicy compiles the expressions of a policy. Errors in the expressions are reported when they are
+// evaluated.
 func compileValidatingPolicy(policy *validating.Policy) validating.Validator {
 	spec := &policy.Spec
 	declarations := cel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
@@ -205,7 +206,7 @@ func compileValidatingPolicy(policy *validating.Policy) validating.Validator {
 	if err != nil {
 		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
 	}
-	// messages has an element for each validation; it is nil if the validation has no messageExpression.
+	// messages has an element for each validation; the element is nil if the validation has no messageExpression.
 	var validations, messages, annotations []cel.ExpressionAccessor
 	for _, v := range spec.Validations {
 		validations = append(validations,

@@ -19,22 +19,22 @@ import (
 
 // A body is decoded only if the resulting Go structs take at most minMemory, plus memoryPerByte for each of its bytes
 // (spec rule 12.9). An empty container takes 2 bytes in protobuf or 3 bytes in a JSON list, but 600 bytes as a struct.
-// Objects of people and controllers have far more text for each struct; definitions are the densest, with 35 bytes of
-// structs for each byte. Custom resources become maps and lists of any, which need no limit, because they take about as
-// much as the densest objects.
+// Objects that people and controllers write have far more text for each struct. The densest of them are
+// CustomResourceDefinitions, with 35 bytes of structs for each byte of the body. Custom resources become maps and lists
+// of any, which need no limit, because they take about as much as the densest objects.
 const (
 	minMemory     = 4 << 20
 	memoryPerByte = 40
-	// maxValue is the most memory that a value takes: no struct has 2 KiB, and a list may take twice the size of its
-	// items.
+	// maxValue is the most memory that a value takes: every struct is smaller than 2 KiB, and a list may take twice the
+	// size of its items.
 	maxValue = 4 << 10
 )
 
 // mapEntry is the memory of a map entry without its value.
 const mapEntry = 64
 
-// A Target returns the type into which a body is decoded, given the kind that the body names, whose fields may be
-// empty. The type is nil if the body is not decoded into a Go struct.
+// A Target returns the type into which a body is decoded. Its argument is the kind that the body names; fields of this
+// kind may be empty. The type is nil if the body is not decoded into a Go struct.
 type Target func(named schema.GroupVersionKind) reflect.Type
 
 // As is the Target that always returns the type t.
@@ -155,8 +155,8 @@ func fieldsOf(t reflect.Type) fields {
 	return out
 }
 
-// json subtracts the memory of the next value of a decoder. t is the type into which the value is decoded, or nil if
-// that is not a Go type. It returns false if there is no valid value.
+// json subtracts the memory of the next value of a decoder. t is the type into which the value is decoded; nil if it is
+// not decoded into a Go type. It returns false if there is no valid value.
 func (w *weight) json(d *json.Decoder, t reflect.Type) bool {
 	token, err := d.Token()
 	first, ok := token.(json.Delim)
@@ -207,9 +207,9 @@ func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
 }
 
 // proto subtracts the memory of the values in a protobuf message that is decoded into type t, and reports whether
-// messages are nested no deeper than levels. Values without a type may be messages too: a text that happens to parse as
-// a message is nested only a few levels deep. Like the decoders of k8s.io/api, proto accepts non-canonical varints and
-// groups without an end. It reads each byte once.
+// messages are nested no deeper than levels. It reads values without a type as messages, because they may be messages;
+// a text that happens to parse as a message is nested only a few levels deep. Like the decoders of k8s.io/api, proto
+// accepts non-canonical varints and groups without an end. It reads each byte once.
 func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
 	var numbers map[uint64]reflect.Type
 	if t = w.pointee(t); t != nil && t.Kind() != reflect.Struct {

@@ -43,7 +43,8 @@ type Resource struct {
 	// Open opens the endpoints of the resource (under "") and of its subresources. The first request that needs them calls
 	// it. If it returns an error, the next request calls it again.
 	Open func() (map[string]*Endpoint, error) `json:"-"`
-	// Ended ends when a custom resource is no longer served as it was, which ends its watches. It is nil for others.
+	// Ended is done when a custom resource is replaced or no longer served; its watches then end. It is nil for other
+	// resources.
 	Ended context.Context `json:"-"`
 	// Terminating is true while the definition is being deleted: creates are forbidden.
 	Terminating bool `json:"-"`

@@ -15,8 +15,9 @@ import (
 type appFlags struct{ app string }
 
 func (f *appFlags) add(placement *placeFlags) {
-	placement.cmd.Flags().StringVar(&f.app, "app", "", "objects of `KIND/NAME` or KIND/NAMESPACE/NAME, which is a Flux "+
-		"kustomization or helmrelease, an Argo CD application, an ApplySet's parent, or helm/NAME, a Helm release")
+	placement.cmd.Flags().StringVar(&f.app, "app", "", "objects of the application `KIND/NAME` or KIND/NAMESPACE/NAME: a "+
+		"Flux kustomization or helmrelease, an Argo CD application, the parent of an ApplySet, or a Helm release "+
+		"(helm/NAME)")
 	placement.complete(func([]string) []string { return placement.applications() }, "app")
 }
 
@@ -39,8 +40,8 @@ func (f *appFlags) readApp(placement *placeFlags, p place.Place) (*applications.
 		return nil, fmt.Errorf("--app %s: %w", f.app, err)
 	}
 	if app.Elsewhere != "" {
-		fmt.Fprintf(placement.env.Stderr, "note: --app %s: its objects are in another cluster, %s; these objects are in %s\n",
-			f.app, printable.Text(app.Elsewhere), p)
+		fmt.Fprintf(placement.env.Stderr, "note: --app %s: its objects are in another cluster, %s; this command reads "+
+			"%s\n", f.app, printable.Text(app.Elsewhere), p)
 	}
 	return app, nil
 }

@@ -28,27 +28,28 @@ func newApply(env *process.Env) *cobra.Command {
 		Use:   "apply -f FILE|DIR|-",
 		Short: "Apply manifests with server-side apply",
 		Long: `Apply applies every document to the objects of --store or --live, as a server does
-for kubectl apply --server-side, and prints both values of a conflict and the ways
-out of it. In a cluster, plan --apply does it.
+for kubectl apply --server-side. If there is a conflict, it prints both values and
+the ways out. For a cluster, use plan --apply.
 
 A document is the intent of the manager that --field-manager names: the manager owns
-the fields in it. If a field of another manager would change, that is a conflict:
-nothing of the document is stored. Fields that the manager applied before and leaves
-out now are removed, unless another manager owns them.
+the fields in it. If the apply would change a field that another manager owns, that
+is a conflict, and nothing of the document is stored. Fields that the manager
+applied earlier and that the document now lacks are removed, unless another manager
+owns them.
 
 Manifests are read as kubectl reads them. A field that the schema does not declare
 is an error.
 
-With --policy, the rules of a file decide conflicts, see tenure policy --help.
+With --policy, the rules in a file decide conflicts (see tenure policy --help).
 
-A store is created if it does not exist. Its server runs in this process: it serves
-the built-in kinds, and the kinds of CustomResourceDefinitions that are applied to
-it or named by --schema. Namespaces do not have to exist. tenure serve --store
-serves the file.
+A store is created if it does not exist. Its API server runs in this process. It
+serves the built-in kinds, and the kinds of CustomResourceDefinitions that are
+applied to the store or are in the files of --schema. Namespaces do not have to
+exist. tenure serve --store serves the file.
 
 With --live, no defaults are set: the document is merged into the object in that
-file (an empty file has no object). The result is printed with its managed fields,
-and can be the input of the next --live.
+file. If the file is empty, the object does not exist. The result is printed with
+its managed fields, so that the next apply can read it with --live.
 
 Exit status: 0 if all documents were applied, 1 if any was not, because of a
 conflict or any other error. The other documents are still applied.`,
@@ -181,13 +182,14 @@ func newReplace(env *process.Env) *cobra.Command {
 		Short: "Replace objects, as an update does",
 		Long: `Replace stores every document in place of the object of --store or --live, or
 creates it, as an update (HTTP PUT) does. The manager owns what it added or changed;
-other managers lose fields that were changed or removed. There are no conflicts. In
-a cluster, kubectl replace does it.
+other managers lose fields that were changed or removed. There are no conflicts. For
+a cluster, use kubectl replace.
 
 The managed fields of a document replace the managed fields of the object. If a
-document has none, the object's are updated by the changed fields.
+document has none, the object keeps its managed fields, and the manager becomes the
+owner of the fields that change.
 
-Manifests, --store, --schema and --live are as for apply; see tenure apply --help.
+Manifests, --store, --schema and --live work as in apply; see tenure apply --help.
 
 Exit status: 0 if all documents were stored, 1 if any was not. The other documents
 are still stored.`,
@@ -195,7 +197,7 @@ are still stored.`,
   tenure get deploy/nginx -o yaml --store shop.db > nginx.yaml
   tenure replace -f nginx.yaml --field-manager me --store shop.db
 
-  # what a controller does to the status
+  # write the status, as a controller does
   tenure replace -f nginx.yaml --field-manager controller --subresource status \
     --store shop.db`,
 		Args: takesManifests,

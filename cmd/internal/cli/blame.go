@@ -29,16 +29,18 @@ func newBlame(env *process.Env) *cobra.Command {
 		Use:   "blame KIND[/NAME] [NAME…] | -f FILE | --live FILE",
 		Short: "Show who owns each line of an object",
 		Long: `Blame writes objects as YAML. Each line shows the managers that own it, with their
-operation, subresource and age. "(nobody)" marks fields that could be owned and are
+operation, subresource and age. "(nobody)" marks fields that could be owned but are
 not; doc/ownership.md explains the other marks.
 
-Choose objects as with kubectl get, or by manifests with -f, whose live objects are
-shown. Blame reads them from the cluster; with --store, from a store, where the kind
-"all" means every kind; with --live, from files that contain managed fields.
+Choose objects as with kubectl get, or with -f: blame then shows the live objects of
+the manifests. Blame reads objects from the cluster, with --store from a store, or
+with --live from files that contain managed fields. In a store, the kind "all" means
+every kind.
 
-Objects are printed as they are read, and not kept; -o ndjson prints each in a line.
--o html writes a page, one file that loads nothing, with a search and filters by
-owner. No format contains values of Secrets.
+Objects are printed as soon as they are read, and not kept in memory; -o ndjson
+prints one line for each object. -o html writes a page with a search and filters by
+owner; it is one file that loads no other files. No format contains values of
+Secrets.
 
 Exit status: 0 if all objects were shown, 1 on any error, also if the managers of
 --manager own no fields.`,

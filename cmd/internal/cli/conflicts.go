@@ -56,13 +56,13 @@ With several documents, the ones without a conflict are only counted;
 With --policy, the rules in a file decide conflicts (see tenure policy --help). Each
 conflict is shown with its rule; conflicts without a rule remain. tenure plan
 --apply applies the decisions. -o argocd, -o flux and -o flux-kustomization print
-the fields that are given up or shared as ignore rules: ignoreDifferences of an
+ignore rules for the fields that are given up or shared: ignoreDifferences of an
 Application, rules for the drift detection of a HelmRelease, or rules of a
 Kustomization.
 
-Live objects are chosen as for tenure plan (see tenure plan --help). A server's dry
-run reports the conflicts, if there is a server. Values of Secrets are printed only
-in the intents that --resolve makes.
+Live objects are chosen as for tenure plan (see tenure plan --help). If there is a
+server, its dry run reports the conflicts. Values of Secrets are printed only in the
+intents that --resolve makes.
 
 Exit status: 0 if no conflict was found, or all are resolved; 2 on a conflict; 3 on
 any error, or if the apply was not confirmed; 4 if no conflict was found, but there

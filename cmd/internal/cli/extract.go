@@ -28,7 +28,7 @@ manager.
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
 manager owns nothing are omitted, unless they were named.
 
-Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
+Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 		Example: `  tenure extract deployment/web -n shop --manager flux > web.yaml
   tenure extract deployments -A --manager helm --manager-operation Update`,
 		RunE: func(_ *cobra.Command, args []string) error {

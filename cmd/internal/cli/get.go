@@ -23,8 +23,8 @@ func newGet(env *process.Env) *cobra.Command {
 for blame, see tenure blame --help. With --store and without KIND, it lists all
 objects of the store, in all namespaces.
 
-yaml, json and ndjson have no managed fields unless --show-managed-fields is given.
-Several objects are printed as a List; ndjson prints each in a line.
+yaml, json and ndjson contain managed fields only with --show-managed-fields.
+Several objects are printed as a List; ndjson prints one line for each object.
 
 Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any error.`,
 		Example: `  tenure get deployments -A
@@ -74,10 +74,10 @@ func newDelete(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete KIND/NAME… | KIND NAME… | KIND -l LABELS | -f FILE",
 		Short: "Delete objects",
-		Long: `Delete removes objects from a store at once, without their finalizers, because no
-controllers run. Choose objects by name, by selectors, or by manifests. Deleting a
-CustomResourceDefinition deletes its custom resources; deleting a Namespace deletes
-nothing else. In a cluster, use kubectl delete.
+		Long: `Delete removes objects from a store at once. It does not wait for finalizers,
+because no controllers run. Choose objects by name, by selectors, or by manifests.
+Deleting a CustomResourceDefinition deletes its custom resources; deleting a
+Namespace deletes nothing else. In a cluster, use kubectl delete.
 
 Exit status: 0 if the objects were deleted, 1 if one does not exist or on any error.`,
 		Example: `  tenure delete configmap settings --store shop.db

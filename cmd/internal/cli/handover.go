@@ -152,8 +152,8 @@ func (f *handoverFlags) applySteps(
 		object, err = place.ApplyShown(f.env.Context, p, w.Target, step.Intent.Object, options)
 		switch {
 		case err != nil && i > 0:
-			return nil, fmt.Errorf("apply %d of %d, of %q; %q owns the fields already; run the same command again to "+
-				"continue: %w", i+1, len(steps), step.Manager, f.temporary, err)
+			return nil, fmt.Errorf("apply %d of %d, of %q, failed; %q already owns the fields; run the same command "+
+				"again to continue: %w", i+1, len(steps), step.Manager, f.temporary, err)
 		case err != nil:
 			return nil, err
 		}

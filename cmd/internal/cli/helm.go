@@ -29,9 +29,9 @@ func newHelm(env *process.Env) *cobra.Command {
 		Long: `Helm 4 applies server-side. These commands are its plugins "tenure" and
 "tenure-postrender": they show what an upgrade or a rollback would do to every field
 and its owners, and run it with conflicts decided by a policy, in place of
---force-conflicts. They run the helm that runs them, or the one in PATH.
+--force-conflicts. They run the helm program that called them, or the one in PATH.
 
-Exit status: 0 on success, 1 on any error; plan has others, see its help.`,
+Exit status: 0 on success, 1 on any error; for each command, see its help.`,
 		Example: `  helm tenure plan shop ./chart --policy tenure.yaml
   helm tenure upgrade shop ./chart --policy tenure.yaml`,
 	}
@@ -63,16 +63,16 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 		Short: "Show what an upgrade of a release would do",
 		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels and
 annotations that Helm adds, and shows changes, removed fields, conflicts and
-rejected objects, as tenure plan does. --policy FILE decides conflicts, including
-conflicts over values that other managers own and that stringData of a Secret would
-overwrite; all other flags are Helm's. Hooks are not planned. A note names
-definitions in the cluster that differ from the folder crds/, which Helm does not
-upgrade. The chart is rendered twice, at least a second apart: values that differ,
-such as results of randAlphaNum, genCA and now, are named.
+rejected objects, as tenure plan does. --policy FILE decides conflicts. It also
+decides about values that other managers own and that stringData of a Secret would
+overwrite. All other flags are Helm's. Hooks are not planned. A note names
+CustomResourceDefinitions in the cluster that differ from the folder crds/; Helm
+does not upgrade them. The chart is rendered twice, at least a second apart, and
+values that differ are named, such as results of randAlphaNum, genCA and now.
 
 If an older release applied an object client-side, as Helm 3 does, its fields move
-to server-side apply first; the object is planned as it is after the move, without
-the server.
+to server-side apply first. The plan is for the object after this move, and is made
+without the server.
 
 Exit status: 0 if nothing would change, otherwise as for tenure plan.`,
 		Example: `  helm tenure plan shop ./chart -f values.yaml --policy tenure.yaml`,
@@ -85,9 +85,9 @@ func newHelmUpgrade(env *process.Env) *cobra.Command {
 		Short: "Upgrade a release, with conflicts decided by a policy",
 		Long: `Upgrade shows the plan, asks, and runs helm upgrade, which applies and stores what
 was shown. Helm renders the chart once more. Values that differ in each rendering
-are taken from the rendering that was shown. Any other difference, or an object that
-has changed since, except for its status, ends the upgrade before anything is
-written.
+are taken from the rendering that was shown. If the renderings differ in any other
+way, or if an object has changed since the plan (except for its status), the upgrade
+ends before anything is written.
 
 Helm does not apply fields that the policy gives up, including keys of stringData;
 shared fields get their owners' values. Forced fields move to Helm's manager before
@@ -95,9 +95,10 @@ Helm applies, so that nothing else is forced. If objects were applied client-sid
 their fields move to server-side apply first. If a conflict is refused, nothing is
 written. If a write fails midway, the error names what was written.
 
-With --dry-run, except none and false, it only shows the plan, and ends with the
-status of plan. With --rollback-on-failure, a failed upgrade is rolled back as
-rollback does it, by the same policy; Helm uninstalls a failed first revision.
+With --dry-run (unless its value is none or false), upgrade only shows the plan, and
+exits with the status of plan. With --rollback-on-failure, a failed upgrade is
+rolled back in the same way as by the command rollback, with the same policy; Helm
+uninstalls a failed first revision.
 
 Exit status: 0 if the release was upgraded; otherwise as for tenure plan, and 3 on
 any error.`,
@@ -112,12 +113,12 @@ func newHelmRollback(env *process.Env) *cobra.Command {
 		Long: `Rollback plans the stored manifest of a revision, asks, and applies it as a new
 revision, with its conflicts decided by the policy. Without a REVISION it uses the
 revision before the last one. Nothing is rendered. helm rollback itself fails on
-conflicts, because the stored manifest may have fields that others own by now.
+conflicts, because other managers may now own fields of the stored manifest.
 
 It runs helm upgrade with the name, the version and the values of the revision's
 chart, so that a later --reuse-values finds them. No hooks run; rollback prints the
-names of hooks that helm rollback would run. A release in a pending state needs helm
-rollback. --dry-run and refused flags are as for upgrade.
+names of hooks that helm rollback would run. For a release in a pending state, use
+helm rollback. --dry-run works as in upgrade, and the same flags are refused.
 
 Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 		Example: `  helm tenure rollback shop 3 --policy tenure.yaml`,
@@ -246,7 +247,7 @@ func newHelmPostRender(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "post-render -n NAMESPACE --policy FILE",
-		Short: "Omit from templates the fields that a policy gives up: a post-renderer for Helm",
+		Short: "Post-renderer for Helm: omit the fields that a policy gives up",
 		Long: `Post-render is the plugin "tenure-postrender": it reads the templates of a release
 from standard input, decides their conflicts by a policy, and prints the result.
 Fields that are given up are omitted, including keys of stringData, and shared
@@ -254,9 +255,10 @@ fields get their owners' values. Forced fields stay: helm upgrade needs
 --force-conflicts for them. A refused conflict is an error, before Helm has written
 anything. Hooks do not change.
 
--n is the namespace of the release, which Helm does not pass on. The cluster and the
-user come from Helm's variables, such as HELM_KUBETOKEN. When helm tenure upgrade
-runs Helm, that command decides, and the flags are ignored.
+Set -n to the namespace of the release: Helm does not pass it to post-renderers. The
+cluster and the user come from Helm's variables, such as HELM_KUBETOKEN. When helm
+tenure upgrade runs Helm, that command decides the conflicts, and post-render
+ignores its flags.
 
 Exit status: 0 if no conflict is refused, 3 on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \

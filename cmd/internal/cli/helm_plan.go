@@ -82,12 +82,12 @@ func (r *helmRun) noteDefinitions(ctx context.Context, u *helmPlan) {
 		case d.Err != nil:
 			r.env.NoteUnread(fmt.Errorf("%s: %w", &u.Definitions[i], d.Err))
 		case d.Desired.Object == nil && u.Version == 1:
-			says = "helm creates it with the first revision, unless with --skip-crds"
+			says = "helm creates it with the first revision, unless --skip-crds is given"
 		case d.Desired.Object == nil:
 			says = "does not exist, and helm upgrade does not create it"
 		case d.Outcome == plans.Changed:
 			for change := range d.Changes() {
-				says = fmt.Sprintf("%s differs from the cluster's, and helm upgrade leaves it as it is", change.Path)
+				says = fmt.Sprintf("%s differs in the cluster, and helm upgrade does not change it", change.Path)
 				break
 			}
 		}
@@ -144,7 +144,7 @@ func (r *helmRun) show(u *helmPlan) (status int, err error) {
 	}
 	for i, name := range u.Varying() {
 		if i == 0 {
-			fmt.Fprintln(r.env.Stdout, "these values differ in each rendering; an upgrade applies what its plan showed:")
+			fmt.Fprintln(r.env.Stdout, "values that differ in each rendering; an upgrade applies the ones that its plan showed:")
 		}
 		fmt.Fprintf(r.env.Stdout, "  %s\n", printable.Text(name))
 	}

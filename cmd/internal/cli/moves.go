@@ -31,15 +31,16 @@ type moveVerb struct {
 var moveVerbs = []moveVerb{
 	{
 		name: "transfer", done: "transferred", short: "Move fields from one manager to another",
-		long: `Transfer moves the ownership of some or all fields from one manager to another. The
-new manager has to add the fields to its manifest, and the old one has to remove
-them from its own.
+		long: `Transfer moves the ownership of some or all fields from one manager to another. Add
+the fields to the manifest of the new manager, and remove them from the manifest of
+the old one.
 
 --from alone selects all entries of that manager. The fields move to the Apply entry
-of --to, or with --to-operation Update to its Update entry. That entry is for the
-main resource, even for replicas that kubectl scale set. It is for a subresource if
-the fields are in the status, or if --to applies only through the subresource of the
-fields. --to-subresource selects another subresource, or '' the main resource.
+of --to, or with --to-operation Update to its Update entry. By default, that is its
+entry for the main resource, even for replicas that kubectl scale set. It is its
+entry for a subresource in two cases: the fields are in the status, or --to applies
+only through the subresource of the fields. --to-subresource selects another
+subresource; '' selects the main resource.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -50,8 +51,8 @@ fields. --to-subresource selects another subresource, or '' the main resource.
   # a field of a list item, of an object in a file
   tenure transfer --live live.yaml --from alice --to bob \
     --field '.spec.template.spec.containers[name=web].image'`,
-		from:          "that owns them now",
-		to:            "that owns them afterwards",
+		from:          "that owns the fields now",
+		to:            "that owns the fields afterwards",
 		choosesFields: true,
 		move: func(from, to managedfields.Key, fields *fieldpath.Set, all bool) ownership.Move {
 			return ownership.Transfer{Fields: fields, All: all, From: from, To: to}
@@ -65,7 +66,7 @@ and the next manager that applies them owns them without a conflict.
 `,
 		example: `  tenure release deployment/web --from alice --field .spec.replicas
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,
-		from:          "that gives them up",
+		from:          "that gives up the fields",
 		choosesFields: true,
 		move: func(from, to managedfields.Key, fields *fieldpath.Set, all bool) ownership.Move {
 			return ownership.Release{Fields: fields, All: all, From: from}
@@ -73,11 +74,11 @@ and the next manager that applies them owns them without a conflict.
 	},
 	{
 		name: "adopt", done: "adopted", short: "Make a manager an owner of existing fields",
-		long: `Adopt makes a manager an owner of fields that are in the object already, along with
-their owners, or alone if nobody owns them. The manager's next apply has to contain
-them; otherwise it deletes the fields that nobody else owns.
+		long: `Adopt makes a manager an owner of fields that are already in the object. Other
+owners of the fields stay owners. The manager's next apply has to contain the
+fields; otherwise it deletes those that nobody else owns.
 `,
-		example: `  # let argocd remove what was made by hand
+		example: `  # let argocd remove fields that were made by hand
   tenure adopt deployment/web -n shop --to argocd --field .spec.template
 
   tenure adopt --live live.yaml --to argocd --all > adopted.yaml`,
@@ -89,8 +90,8 @@ them; otherwise it deletes the fields that nobody else owns.
 	},
 	{
 		name: "drop", done: "dropped", short: "Remove all ownership of a manager that is gone",
-		long: `Drop removes the entries of a manager. Its fields stay in the object; if no other
-manager owns them, nobody does.
+		long: `Drop removes the entries of a manager. Its fields stay in the object. Fields that no
+other manager owns become unowned.
 `,
 		example: `  tenure drop deployment/web -n shop --from old-controller
   tenure drop deployments,services -A --from old-controller --dry-run`,
@@ -106,8 +107,8 @@ the same operation already, the two are merged.
 `,
 		example: `  # the controller has a new name
   tenure rename deployments -A --from flux --to kustomize-controller`,
-		from:    "with its old name",
-		to:      "with its new name",
+		from:    "to rename",
+		to:      "after the renaming",
 		renames: true,
 		move: func(from, to managedfields.Key, fields *fieldpath.Set, all bool) ownership.Move {
 			return ownership.Rename{From: from, To: to.Manager}
@@ -203,14 +204,14 @@ const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and what their next applies will then delete or
 take back. Only the managed fields of the objects change. In a cluster or a store,
-the command asks before it writes, and writes only objects that have not changed
-since. With several objects, objects with nothing to move stay as they are, and are
-counted, not listed, unless --show-unchanged is given. With --live, the resulting
-objects are printed. -o patch prints the JSON Patch for a server, which fails if the
-object's resourceVersion has changed.
+the command asks before it writes. It does not write an object that has since
+changed, if its preview would now be different. With several objects, the ones with
+nothing to move are only counted; --show-unchanged lists them. With --live, the
+resulting objects are printed. -o patch prints a JSON Patch for a server; the patch
+fails if the object's resourceVersion has changed.
 
-Exit status: 0 if all is done, or nothing was left to do; 1 on any error, if it was
-not confirmed, or if an object that was named has nothing to move.`
+Exit status: 0 if all moves were made, or there was nothing to move; 1 on any error,
+if the user did not confirm, or if an object that was named has nothing to move.`
 
 // moveObjects moves ownership in all selected objects. done is the past participle for messages, such as
 // "transferred".

@@ -22,13 +22,13 @@ func newPolicyPermit(env *process.Env) *cobra.Command {
 	var fields []string
 	cmd := &cobra.Command{
 		Use:   "permit FILE --manager NAME --field PATH",
-		Short: "Let a manager own a field, by a permission of a policy",
-		Long: `Permit adds a permission to the policy in FILE, which is created if it does not
-exist: the manager may own the fields, in objects of the kind. After that, report
---policy and plan --drift no longer list them. Comments in the file stay.
+		Short: "Add a permission to a policy, so that a manager may own a field",
+		Long: `Permit adds a permission to the policy in FILE: the manager may own the fields in
+objects of the kind. After that, report --policy and plan --drift no longer list
+these fields. FILE is created if it does not exist; comments in it stay.
 
-Fields are patterns, see tenure policy --help; the name of the manager and the kind
-are taken as they are.
+Fields are patterns (see tenure policy --help); --manager and --kind are literal
+names.
 
 Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
 		Example: `  tenure policy permit tenure.yaml --manager my-operator --kind Deployment.apps \
@@ -50,12 +50,12 @@ Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&manager, "manager", "", "`NAME` of the manager")
-	f.StringVar(&operation, "operation", "", "only by the `OPERATION` Apply or Update")
+	f.StringVar(&operation, "operation", "", "permit only this `OPERATION`: Apply or Update")
 	f.StringVar(&subresource, "subresource", "",
-		"only through the subresource `NAME`, such as scale; '' is the main resource")
-	f.StringVar(&kind, "kind", "", "only in objects of `KIND`, such as Deployment.apps")
+		"permit only ownership through the subresource `NAME`, such as scale; '' is the main resource")
+	f.StringVar(&kind, "kind", "", "permit only in objects of `KIND`, such as Deployment.apps")
 	f.StringArrayVar(&fields, "field", nil, "the field at `PATH`, and all fields in it; may be given several times")
-	f.StringVar(&reason, "reason", "", "`TEXT` that says why")
+	f.StringVar(&reason, "reason", "", "`TEXT` with the reason")
 	_, _ = cmd.MarkFlagRequired("manager"), cmd.MarkFlagRequired("field")
 	return cmd
 }

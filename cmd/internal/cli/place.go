@@ -208,7 +208,7 @@ func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 func (f *placeFlags) withoutCluster(err error) error {
 	hint := "--store FILE for the objects of a store, or --live FILE for objects with their managed fields"
 	if f.cmd.Flags().Lookup("audit-log") != nil {
-		hint = "--audit-log FILE for the past"
+		hint = "--audit-log FILE for recorded events"
 	}
 	return fmt.Errorf("%w\nhint: without a cluster, use %s", err, hint)
 }

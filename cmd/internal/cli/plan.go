@@ -50,50 +50,54 @@ The live objects are in the cluster, in the store of --store, or in the files of
 --live.
 
 All documents are planned as if applied together: a document may use a kind or a
-namespace of another document; with --store, only of an earlier document. In a
-cluster, an object whose namespace does not exist is an error, because its apply
-would fail. (kubectl apply accepts objects of a new kind only in a second run.)
+namespace that another document creates. With --store, it must be an earlier
+document. In a cluster, an object whose namespace does not exist is an error,
+because its apply would fail. (kubectl apply accepts objects of a new kind only in a
+second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
-kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
-"unchanged" means that the object and the owners of its fields stay the same; a
-server may still store it once, with another resourceVersion. Every other object is
-sent to the server as a dry run, so that the plan includes validation and admission.
-If you may not patch an object, the command plans without the server, as with
---offline, and the exit status says so. It also plans without the server if the
-input creates the object's kind or namespace, and with --live.
+kinds, that 1000m equals 1 and that an empty list equals a missing list. With
+--plain, it assumes none of this. "unchanged" means that the object and the owners
+of its fields stay the same; a server may still store the object once, with another
+resourceVersion. Every other object is sent to the server as a dry run, so that the
+plan includes validation and admission. If you may not patch an object, the command
+plans without the server, as with --offline, and the exit status says so. It also
+plans without the server if the input creates the object's kind or namespace, and
+with --live.
 
-With several documents, unchanged ones are counted, not listed, unless
---show-unchanged is given; -o yaml, json and ndjson list them, ndjson in a line for
-each. --summary only counts, by kind. -o diff shows the difference between the
+With several documents, unchanged ones are only counted; --show-unchanged lists
+them, and so do -o yaml, json and ndjson. ndjson prints one line for each document.
+--summary prints only the counts, by kind. -o diff shows the difference between the
 objects as kubectl diff does, with the program of KUBECTL_EXTERNAL_DIFF if that is
-set. -o html writes a page, for reviews and as an artifact of CI: changes,
-conflicts, and the owners of each line. Plans are printed as they are made and not
-kept, except for -o html and --apply.
+set. -o html writes a page with changes, conflicts, and the owners of each line, for
+reviewers or as an artifact of CI. Plans are printed as soon as they are made, and
+not kept in memory, except with -o html and --apply.
 
-Fields stay if the manifest lacks them and an earlier updater owns them, such as
-kubectl apply or an install of Helm 3. The plan names these fields, and the command
-that allows the manager to remove them. For the manager kubectl it shows the fields
-that kubectl apply --server-side removes, because kubectl moves them first.
+If an earlier updater, such as kubectl apply or an install of Helm 3, owns fields
+that the manifest lacks, these fields stay. The plan names these fields, and the
+command that allows the manager to remove them. For the manager kubectl, it shows
+the fields that kubectl apply --server-side removes after it has moved them to its
+own entry.
 
 With --prune, the plan lists the objects that an apply would delete because they are
-not in the input any more: objects that kubectl apply or the manager applied, in the
-namespaces of the input, with the labels of -l, and of the kinds that kubectl apply
---prune deletes or --prune-allowlist names. (kubectl itself deletes only objects of
-kubectl apply.) With --app, it lists the objects of an application instead. For an
-ApplySet, these are the members of the kinds and in the namespaces that its parent
-names, as kubectl apply --prune --applyset deletes them; the intents get the label
-of the members. The parent itself is not planned.
+no longer in the input. These are objects that kubectl apply or the manager applied,
+in the namespaces of the input, with the labels of -l. Their kinds are those that
+kubectl apply --prune deletes, or those that --prune-allowlist names. (kubectl
+itself deletes only objects of kubectl apply.) With --app, the plan lists the
+objects of an application instead. For an ApplySet, it lists the members that
+kubectl apply --prune --applyset deletes: those of the kinds and in the namespaces
+that the parent of the ApplySet names. The label of the members is added to the
+intents. The parent itself is not planned.
 
-With --policy, the rules of a file decide conflicts (tenure policy --help). The plan
-shows each decision with its rule, and the apply after those decisions. Conflicts
-without a rule, and refused ones, remain.
+With --policy, the rules in a file decide conflicts (see tenure policy --help). The
+plan shows each decision with its rule, and what the apply does after those
+decisions. Conflicts without a rule, and refused ones, remain.
 
-With --drift, the plan also lists the owned fields and list items of the live
-objects that the manifests lack and that none of their owners may own: with the
-value, the owners, the last write of their entries, and the commands that end the
-drift. The permissions of the policy say which manager may own which fields; a
-manager that the policy does not name may own nothing. Components of the control
+With --drift, the plan also lists owned fields and list items of the live objects
+that the manifests lack and that none of their owners may own. For each, it shows
+the value, the owners, the last write of the owners' entries, and the commands that
+end the drift. The permissions of the policy say which manager may own which fields;
+a manager that the policy does not name may own nothing. Components of the control
 plane, and fields written through the status subresource, are left out. Unowned
 fields are listed separately, and a default that only an Update owns is no drift.
 
@@ -104,13 +108,13 @@ object that has changed since it was planned is rejected. Namespaces and
 CustomResourceDefinitions are applied first, Pods last, and the rest at the same
 time. A document that fails does not stop the others. With --prune, it then deletes
 the objects that are listed as pruned. The exit status of --apply is 0 if everything
-was applied, or nothing had to be.
+was applied, or if there was nothing to apply.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
-would change, an object be deleted, or something drifts, 2 on a conflict, 3 on any
-error, 4 if there is no conflict and no error, but you may not apply an object that
-would change. With several documents, it is the first of 3, 2, 4, 1 that one of them
-has.`,
+would change, an object would be deleted, or something drifts, 2 on a conflict, 3 on
+any error, 4 if there is no conflict and no error, but you may not apply an object
+that would change. With several documents, it is the first of 3, 2, 4 and 1 that any
+document has.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -130,14 +134,14 @@ has.`,
 	flags.pruning.add(&flags.placeFlags)
 	cmd.Flags().BoolVar(&flags.plain, "plain", false,
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
-	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: do not ask what the server refuses")
+	cmd.Flags().BoolVar(&flags.offline, "offline", false, "plan without the server: send no dry runs")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
 		"include metadata.managedFields in -o diff")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
 		"list unchanged objects too, if there are several objects")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
-	cmd.Flags().BoolVar(&flags.drift, "drift", false, "also list what the live objects have beyond the manifests")
+	cmd.Flags().BoolVar(&flags.drift, "drift", false, "also list fields that manifests lack and no owner may own")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // formats that view.Plans knows
@@ -219,7 +223,7 @@ func (f *planFlags) planIn(
 	case err != nil:
 		return err
 	case prunes && failed > 0:
-		fmt.Fprintln(f.env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
+		fmt.Fprintln(f.env.Stderr, "note: some documents failed, so objects to prune are not listed")
 	case prunes:
 		if out.Pruned, err = f.pruned(p, candidates, app); err != nil {
 			return errors.Join(err, out.Close(failed))
@@ -303,7 +307,7 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 		f.noteRead(d)
 		unasked[d.Unasked]++
 		if d.Unasked == planning.HasMoved {
-			fmt.Fprintf(env.Stderr, "note: %s: what %q updated moves to its applies first; planned without the server\n",
+			fmt.Fprintf(env.Stderr, "note: %s: planned without the server: fields that %q updated first move to its applies\n",
 				d.Title(), f.manager)
 		}
 		if d.Undecodable != nil {
@@ -328,7 +332,7 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	bar.Done()
 	f.noteUnasked(unasked)
 	if untried > 0 {
-		fmt.Fprintf(env.Stderr, "note: the server was asked about %d ways out, and not about %d others\n", maxTries, untried)
+		fmt.Fprintf(env.Stderr, "note: %d ways out were tried with dry runs, %d others were not\n", maxTries, untried)
 	}
 	return failed
 }
@@ -336,7 +340,7 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 // noteRead prints notes about a document, such as duplicates and warnings.
 func (f *planFlags) noteRead(d *planning.Document) {
 	if d.Twice != "" {
-		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: each is an apply to the live object\n",
+		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: both are planned as applies to the live object\n",
 			d.Where, d.Title(), d.Twice)
 	}
 	if f.live != nil && d.Fields != nil && d.Desired.Object != nil && document.ManagedFields(d.Desired.Object) == nil {
@@ -351,10 +355,10 @@ func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 			printable.Counted(n, "object", "objects")))
 	}
 	if count[planning.IsOffline] > 0 {
-		fmt.Fprintf(f.env.Stderr, "note: --offline: the server may refuse or change what is not unchanged\n")
+		fmt.Fprintf(f.env.Stderr, "note: --offline: the server may refuse or modify the planned applies\n")
 	}
 	if n := count[planning.IsNew]; n > 0 {
-		fmt.Fprintf(f.env.Stderr, "note: the server was not asked for %s whose kind or namespace does not exist yet\n",
+		fmt.Fprintf(f.env.Stderr, "note: planned without the server: %s whose kind or namespace does not exist yet\n",
 			printable.Counted(n, "object", "objects"))
 	}
 }

@@ -58,20 +58,21 @@ same file.
     decision: force
     reason: what is not in git does not last
 
-A rule matches conflicts by managers, operation and subresource of the owner, by
-kinds, namespaces, names and labelSelector of the object, and by fields: paths in
-the form that tenure conflicts prints, with a * for any characters of one name or
-one pair of brackets, and \* for a * itself. The first rule that matches decides:
+A rule matches conflicts by managers, operation and subresource of the owner; by
+kinds, namespaces, names and labelSelector of the object; and by fields. Fields are
+paths in the form that tenure conflicts prints. In a path, * matches any characters
+of one name or of one pair of brackets, and \* matches a * itself. The first rule
+that matches decides:
 
   force     take the field from its owners
-  give-up   leave it out: value and owners stay
-  share     take their value: both own it
-  refuse    it stays a conflict, as without a rule
+  give-up   leave the field out: its value and its owners stay
+  share     take the owners' value, and become an owner too
+  refuse    keep the conflict, as if there was no rule
 
 If a field has several owners, the decision that changes least wins.
 
-Permissions say which fields managers may own, in conflict or not, for report
---policy and --drift; rules that give up or share are permissions, too:
+Permissions say which fields managers may own, with or without a conflict. report
+--policy and --drift use them. Rules that give up or share are permissions, too:
 
   permissions:
   - managers: [my-operator]
@@ -106,11 +107,12 @@ also names the rules that matched nothing.
     field: .spec.replicas
     decision: give-up
 
-With -f, the current conflicts of an apply of the manifests are decided as well, and
-listed with their rules; the live objects are chosen as for plan.
+With -f, test also decides the current conflicts of an apply of the manifests, and
+lists each with its rule. The live objects are chosen as for plan.
 
 Exit status: 0 if all examples have the expected decision, and no conflict is
-refused; 2 if a conflict is refused; 3 on any error, also in an example.`,
+refused; 2 if a conflict is refused; 3 on any error, or if an example has another
+decision.`,
 		Example: `  tenure policy test tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		Args: cobra.ExactArgs(1),
@@ -172,10 +174,10 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [KIND…] [-A] --field-manager NAME",
 		Short: "Propose a policy from the current owners of fields",
-		Long: `Init prints a policy for you to edit. The rules are about the objects that
---field-manager applies, and about the fields in them that other managers own:
-fields that people wrote are forced, and fields that controllers wrote are given up,
-field by field. --field-manager gets a permission for the fields that it owns.
+		Long: `Init prints a policy for you to edit. The rules are about objects that
+--field-manager applies, and about the fields of other managers in them. Fields that
+people wrote are forced. Fields that controllers wrote are listed one by one, and
+given up. --field-manager gets a permission for the fields that it owns.
 
 The objects are chosen as for tenure report (see tenure report --help).
 
@@ -203,10 +205,10 @@ Exit status: 0 if all objects could be read, 1 on any error.`,
 // starter proposes a policy for a manager.
 type starter struct {
 	manager string
-	fields  map[string]map[string]bool // fields by their owners, in objects that manager has fields of
+	fields  map[string]map[string]bool // fields by owner, in objects in which manager owns fields
 }
 
-// byHand lists prefixes of the manager names of clients for interactive use: kubectl names a manager after its
+// byHand lists prefixes of the manager names that interactive clients use. kubectl names a manager after its
 // subcommand.
 var byHand = []string{"kubectl-edit", "kubectl-patch", "kubectl-set", "kubectl-scale", "kubectl-label",
 	"kubectl-annotate", "kubectl-rollout", "kubectl-replace", "kubectl-taint", "kubectl-autoscale", "kubectl-expose",

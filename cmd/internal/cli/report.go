@@ -36,18 +36,19 @@ func newReport(env *process.Env) *cobra.Command {
 	var flags reportFlags
 	cmd := &cobra.Command{
 		Use:   "report [KIND…] [-A] | --live FILE",
-		Short: "Add up who owns what in a whole cluster",
-		Long: `Report adds up the managed fields of many objects: the number of fields, the kinds,
-the size of managed fields and the last write of each manager; objects still under
-client-side apply, and the effect of their migration; entries of versions that are
-not served any more; managers that have not written for a time; unowned and shared
-fields; entries that were merged into ancient-changes. It ends with suggested
-commands.
+		Short: "Summarize who owns what in a whole cluster",
+		Long: `Report adds up the managed fields of many objects. For each manager, it shows the
+number of fields, the kinds, the size of managed fields and the last write. It also
+shows objects still under client-side apply, and the effect of their migration;
+entries of versions that are no longer served; managers that have not written for
+some time; unowned and shared fields; and entries that were merged into
+ancient-changes. It ends with suggested commands.
 
 Report reads objects of KIND, or of all kinds that can be listed, in the namespace
 of the kubeconfig, or in all with -A; with -f, the live objects of manifests; with
---live, objects in files. It reads them in chunks and keeps only some examples.
-Kinds that the user may not list are omitted, with a note, unless they were named.
+--live, objects in files. It reads objects in chunks, and keeps only some examples
+in memory. Kinds that the user may not list are omitted, with a note, unless they
+were named.
 
 With --policy, report lists only the fields that managers own but may not own, each
 with its owner and the time of the entry. The policy's permissions, and its rules
@@ -59,13 +60,13 @@ With --drift, report lists the owned fields and list items that none of their ow
 may own, each with its value, its owners, the last write of their entries, and the
 commands that end the drift. A manager that the policy does not name may own
 nothing. Unowned fields, and defaults that only an Update owns, are no drift. plan
---drift compares with manifests, too.
+--drift also compares with manifests.
 
--o ndjson prints a line for each field of --policy, or each object of --drift, when
-report reads it, and keeps none.
+-o ndjson prints a line for each field (--policy) or each object (--drift) as soon
+as it is read, and keeps none in memory.
 
-Sizes are in bytes of JSON. A manager that applies the same configuration again and
-again does not write, and may be reported as silent.
+Sizes are in bytes of JSON. An apply that changes nothing is not a write, so a
+manager that only repeats its last apply may be reported as silent.
 
 Exit status: 0 if all objects could be read, 1 on any error. With --policy: 0 if
 managers own only permitted fields, 1 if not, 3 on any error. With --drift: 0 if
@@ -76,7 +77,7 @@ nothing drifts, 1 if something does, 3 on any error.`,
   # only some kinds, of one namespace, for scripts
   tenure report deployments,services -n shop -o json
 
-  # fail where somebody owns what they should not
+  # fail if a manager owns fields that it may not own
   tenure report -A --policy tenure.yaml
 
   kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
@@ -96,11 +97,11 @@ nothing drifts, 1 if something does, 3 on any error.`,
 	}
 	flags.add(env, cmd)
 	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
-		"report managers as silent that have not written for `DURATION`, such as 720h")
+		"report managers that have not written for `DURATION`, such as 720h, as silent")
 	addManager(cmd, &flags.applier, kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
 	cmd.Flags().StringVar(&flags.policy, "policy", "",
-		"list fields that managers own but may not own by the policy in `FILE`")
+		"list fields that managers own although the policy in `FILE` does not permit it")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
 		"list owned fields that none of their owners may own by the policy, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)

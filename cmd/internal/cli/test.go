@@ -28,12 +28,12 @@ func newTest(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test PATH…",
 		Short: "Run scenarios: the writes of several managers, and their expected results",
-		Long: `Test runs scenarios: text files (txtar) with a type, the writes of several managers
-one after the other, and the expected result of each: the whole object with its
-managed fields, conflicts, or no change. A step can also run every order in which
-writes can happen, and report whether all orders end in one object, which orders
-conflict, and the shortest pair of orders that end differently. PATH is a scenario,
-or a folder of them (.txtar, at any depth).
+		Long: `Test runs scenarios. A scenario is a text file (txtar) with a type, the writes of
+several managers in order, and the expected result of each write: the whole object
+with its managed fields, conflicts, or no change. A step can also run writes in
+every order in which they can happen, and report whether all orders end with the
+same object, which orders conflict, and the shortest pair of orders that end
+differently. PATH is a scenario, or a folder of them (.txtar, at any depth).
 
   Two managers share a field when both apply the same value.
 
@@ -51,8 +51,8 @@ or a folder of them (.txtar, at any depth).
 ` + indented(fieldmanagertest.Grammar) + `
 An interrupt (Ctrl-C) ends the run. An interleave then reports the orders that ran.
 
-It prints every difference, with - for expected and + for actual lines, and as its
-last line
+Test prints every difference, with - for expected and + for actual lines. The last
+line is
 
   N scenarios: P passed, F failed
 

@@ -49,14 +49,14 @@ func newUI(env *process.Env) *cobra.Command {
 	var flags uiFlags
 	cmd := &cobra.Command{
 		Use:   "ui [KIND…] [-A] [-f FILE|DIR]",
-		Short: "Serve a page that follows who owns what, and what changes",
-		Long: `Ui serves a page on this machine that follows objects: who owns each line, what
-changed in the last minutes and by whom, with the old value beside the new one, and
-the last versions of an object that were seen since the command began. It shows the
-same fights as tenure watch, and the applications of the objects. With -f, the page
-has the plan of each manifest, as tenure plan makes it, its conflicts and its drift;
-it is planned again when an object of a manifest changes. Ways out are commands to
-copy: nothing is written from the page.
+		Short: "Serve a page that shows who owns what, and what changes",
+		Long: `Ui serves a page on this machine that shows objects and their changes: who owns each
+line; what changed in the last minutes, who changed it, and the old and the new
+value; and the last versions of an object since the command started. The page shows
+the same fights as tenure watch, and the applications of the objects. With -f, it
+shows the plan of each manifest, as tenure plan makes it, with conflicts and drift.
+A manifest is planned again when its object changes. The page writes nothing: ways
+out are commands to copy.
 
 Without KIND it follows all kinds that can be listed except Events and Leases; in
 the namespace of the kubeconfig, or in all with -A. It can read what the user of the
@@ -80,14 +80,15 @@ watched, which is named on stderr.`,
 	flags.addPolicy(cmd)
 	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
 	cmd.Flags().BoolVar(&flags.noBrowser, "no-browser", false, "only print the address of the page")
-	cmd.Flags().IntVar(&flags.port, "port", 0, "the `PORT` of the page; a free one for 0")
+	cmd.Flags().IntVar(&flags.port, "port", 0, "the `PORT` of the page; 0 selects a free port")
 	_ = cmd.Flags().MarkHidden("schema")
 	return cmd
 }
 
 func (f *uiFlags) serve(args []string) error {
 	if f.store != "" || f.live != nil {
-		return errors.New("--store, --live: nobody else writes to files while this command has them open; show a server")
+		return errors.New("--store and --live cannot be used: nobody else writes to files that this command has open; " +
+			"show a server")
 	}
 	var docs []document.Document
 	rules, err := f.readPolicy()

@@ -39,15 +39,17 @@ func newUpgrade(env *process.Env) *cobra.Command {
 		Use:   "upgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
 		Short: "Migrate from client-side to server-side apply",
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
-Apply entry of a manager, so that its next apply removes what is no longer applied.
-It moves the fields in the last-applied annotation, fields that the manager applies
-already, and the fields of --intent, the next intent. Defaults, and fields that
-webhooks added, stay with their manager. The preview has a line for each object;
---details lists all fields. doc/ownership.md explains the rules.
+Apply entry of a manager, so that the manager's next apply removes fields that its
+manifest no longer has. It moves the fields in the last-applied annotation, fields
+that the manager already applies, and the fields of the next intent (--intent).
+Defaults, and fields that webhooks added, stay with their manager. The preview has a
+line for each object; --details lists all fields. doc/ownership.md explains the
+rules.
 
---restarted-at also moves the annotation of kubectl rollout restart, which no apply
-removes otherwise; --also moves fields of your choice. --everything moves all fields
-of --from: the next apply removes the ones that its intent lacks.
+--restarted-at also moves the annotation of kubectl rollout restart, because
+otherwise no apply removes it. --also moves fields of your choice. --everything
+moves all fields of --from; the next apply then removes the fields that its intent
+lacks.
 ` + moveHelp,
 		Example: `  # look, then upgrade
   tenure upgrade deployment/web -n shop --field-manager flux --dry-run
@@ -135,8 +137,8 @@ func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(f.env.Stderr, "note: %s: no updater owns the annotation of client-side apply: choose with --from and "+
-			"--everything among %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
+		fmt.Fprintf(f.env.Stderr, "note: %s: no updater owns the annotation of client-side apply: use --everything "+
+			"and one of these for --from: %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
 	}
 }
 

@@ -52,20 +52,21 @@ what to do about it. Managers fight over a field if they revert each other's val
 --returns times within --window. An autoscaler that scales, a rollout that
 progresses and a handover are no fights.
 
-It also reports flaps: fields that one manager sets to two values alternately, as
-two replicas, or two manifests, write under its name; managers that write without
-changing anything but times; and managed fields that grow. Writes without any change
+It also reports flaps: fields that one manager sets to two values alternately,
+because two replicas or two manifests use its name. It reports managers whose writes
+change nothing but times, and managed fields that grow. Writes without any change
 are only in an audit log: a watch has no events for them.
 
 Without KIND it watches all kinds that can be listed; in the namespace of the
 kubeconfig, or in all with -A. With --audit-log it reads an audit log of an API
 server instead. The audit policy must have the level RequestResponse for the kinds
 in question. A write to a scale subresource is treated as a write of .spec.replicas,
-if the log has a write of the object before it.
+if the log has an earlier write of the object.
 
-On a terminal the table is redrawn in place. If it does not fit, the rest is printed
-at the end. Otherwise, each finding is printed in a line when it is found, and the
-table at the end. With -o json, each occurrence of a finding is a line of JSON.
+On a terminal, the table is redrawn in place; if it does not fit, the rest is
+printed at the end. If stdout is not a terminal, each finding is printed on a line
+when it is found, and the table at the end. With -o json, each occurrence of a
+finding is a line of JSON.
 
 Exit status: 0 if it ends without a fight, 1 if there was a fight, 3 on any error, 4
 if there was no fight, but something could not be watched; stderr names it.`,
@@ -81,7 +82,7 @@ if there was no fight, but something could not be watched; stderr names it.`,
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
 	addSelectors(f, &flags.selector, &flags.fields)
 	f.DurationVar(&flags.duration, "for", 0,
-		"end `DURATION` after the first lists, such as 10m; 0 watches until it is interrupted")
+		"end `DURATION` after all kinds were listed, such as 10m; 0 watches until interrupted")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
@@ -139,7 +140,7 @@ func (f *watchFlags) check(args []string) error {
 	case f.app != "" && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
 		return errors.New("--app cannot be used with KIND, -A, -l or --field-selector")
 	case f.duration < 0:
-		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
+		return fmt.Errorf("--for: expected a duration of 0 or more, got %s", f.duration)
 	case f.tracker.Window <= 0:
 		return fmt.Errorf("--window: expected a duration above 0, got %s", f.tracker.Window)
 	case f.tracker.Returns < 1:
@@ -153,7 +154,8 @@ func (f *watchFlags) check(args []string) error {
 // watch watches kinds of a cluster until ctx is done.
 func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error {
 	if f.store != "" || f.live != nil {
-		return errors.New("--store, --live: nobody else writes to files while this command has them open; watch a server")
+		return errors.New("--store and --live cannot be used: nobody else writes to files that this command has open; " +
+			"watch a server")
 	}
 	return f.withPlace(process.NoStore, func(p place.Place) error {
 		c := p.(*place.Cluster)

@@ -81,7 +81,7 @@ func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath
 	}
 	text = planning.Pointer(p.Kind.Typ, path, p.Desired.Object)
 	if format == "flux-kustomization" && text != planning.Pointer(p.Kind.Typ, path, p.Given) {
-		fmt.Fprintf(notes, "note: %s: %s: no rule, its index in the manifest is not that in the live object\n",
+		fmt.Fprintf(notes, "note: %s: %s: no rule, because its index differs in the manifest and the live object\n",
 			p.Title(), path.Short())
 		return "", ""
 	}

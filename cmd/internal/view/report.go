@@ -125,11 +125,11 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	c := &s.ClientSide
-	lost := "nothing is lost but the annotations"
+	lost := "only the annotations are lost"
 	if c.Removed > 0 {
-		lost = printable.Counted(c.Removed, "field", "fields") + " of it and the annotations are removed by the next apply"
+		lost = "the next apply removes " + printable.Counted(c.Removed, "field", "fields") + " and the annotations"
 	}
-	add("client-side apply", c.Objects, "a migration moves %s; %s; %d are owned by others",
+	add("client-side apply", c.Objects, "a migration moves %s; %s; %d are owned by other managers",
 		printable.Counted(c.Moves, "field", "fields"), lost, c.Others)
 	for _, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
@@ -148,7 +148,7 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	if s.Ancient.Oldest != nil {
 		since = ", the oldest since " + s.Ancient.Oldest.Format(time.DateOnly)
 	}
-	add("ancient-changes", s.Ancient.Objects, "%s of managers that are forgotten%s",
+	add("ancient-changes", s.Ancient.Objects, "%s of managers whose names are lost%s",
 		printable.Counted(s.Ancient.Fields, "field", "fields"), since)
 	add("Update and Apply", s.Twofold.Objects, "%s that a manager updated, and that its applies do not remove",
 		printable.Counted(s.Twofold.Fields, "field", "fields"))

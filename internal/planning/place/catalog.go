@@ -110,7 +110,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 		return k, nil
 	}
 	if !isStored(k.Typ) {
-		return nil, fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+		return nil, fmt.Errorf(".kind: objects of kind %s are not stored: they have no name", gk)
 	}
 	k.hasStatus, k.replicas = k.Typ.Map.Field("status").Type != nil, builtinReplicas(k.Typ)
 	k.converts = openapi.Builtin().Versions(gk) == nil

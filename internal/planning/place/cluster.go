@@ -22,8 +22,8 @@ type Cluster struct {
 	namespace string                           // of the command line
 	defined   map[schema.GroupKind]*Definition // defined by the input
 	kinds     kindCache
-	// fetched has the objects that Prefetch has read; nil for an object that does not exist. They are encoded,
-	// because the decoded objects would need ten times the memory. Live uses each once.
+	// fetched has the objects that Prefetch has read; nil for an object that does not exist. They are encoded, because
+	// the decoded objects would need ten times the memory. Live uses each of them once.
 	fetched map[liveKey][]byte
 	// isNew has the known namespaces: false for existing ones, true for ones that the input creates.
 	isNew map[string]bool

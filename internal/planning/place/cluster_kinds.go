@@ -153,7 +153,7 @@ func (p *Cluster) explainUnknownKind(ctx context.Context, gvk schema.GroupVersio
 	meant := cluster.DidYouMean(gvk.Kind, kinds)
 	switch {
 	case p.local && openapi.Builtin().TypeFor(gvk) != nil:
-		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+		return fmt.Errorf(".kind: objects of kind %s are not stored: they have no name", gk)
 	case p.local && meant == "":
 		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
 			"with --schema", gvk.Kind, gvk.GroupVersion())

@@ -181,7 +181,7 @@ func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 		}
 		i := slices.IndexFunc(p.objects, isNamed)
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("%s/%s: %w in %s, where kinds have no short names", name[0], name[1],
+			errs = append(errs, fmt.Errorf("%s/%s: %w in %s; in files, kinds have no short names", name[0], name[1],
 				cluster.ErrNotFound, p))
 			continue
 		}

@@ -232,7 +232,7 @@ func (r *Rendering) Check(templates []Template) error {
 	for i, fields := range found {
 		for _, field := range fields {
 			if !slices.ContainsFunc(r.varying[i], func(known path) bool { return known.covers(field) }) {
-				errs = errors.Join(errs, fmt.Errorf("%s: %s is not what was shown", &r.Templates[i], field))
+				errs = errors.Join(errs, fmt.Errorf("%s: %s differs from what was shown", &r.Templates[i], field))
 			}
 		}
 	}
