@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/lru"
 
 	types "github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -93,8 +95,20 @@ func compileDocument(document openapi.GroupVersion) (*types.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return types.CompileV3(data)
+	digest := sha256.Sum256(data)
+	if known, ok := compiled.Get(digest); ok {
+		return known.(*types.Registry), nil
+	}
+	registry, err := types.CompileV3(data)
+	if err == nil {
+		compiled.Add(digest, registry)
+	}
+	return registry, err
 }
+
+// compiled are the types of the last OpenAPI documents, by the SHA-256 digest of the document: a program that makes a
+// Cluster for each operation compiles each document once.
+var compiled = lru.New(64)
 
 // HasSubresource reports whether a kind has a subresource.
 func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {

@@ -88,7 +88,7 @@ func TestCatalog(t *testing.T) {
 			`.apiVersion: Widget.e.x is not known at "v3", only at v2, v1, v0`},
 		{schema.GroupVersionKind{Group: "e.x", Version: "v1", Kind: "Gadget"}, "", nil, false,
 			`.kind: "Gadget" of "e.x/v1" is not known; apply its CustomResourceDefinition first`},
-		{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"}, "", nil, false, "it has no name"},
+		{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"}, "", nil, false, "they have no name"},
 	} {
 		k, err := c.Kind(row.gvk)
 		if row.says != "" {
