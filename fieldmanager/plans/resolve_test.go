@@ -315,13 +315,13 @@ func TestWaysOut(t *testing.T) {
 			{"field":".data.color","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"red","applied":"blue"},
 			{"field":".data.key","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"some value","applied":"new value"}],
 		"ways":[
-			{"decision":"force","force":true,"why":"apply again, and force it: your values, and the fields become yours alone",
+			{"decision":"force","force":true,"why":"apply again with force: your values are set, and only you own the fields",
 			 "promise":{"unblocks":true,"moves":[".data.color",".data.key"]},"losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
 			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"new value","color":"blue","size":"large"}}},
 			{"decision":"give-up","force":false,"promise":{"unblocks":true,"keeps":true},
-			 "why":"leave the fields out of your manifest: their values stay, and so does the owner","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
+			 "why":"leave the fields out of your manifest: their values and owners stay","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
 			{"decision":"share","force":false,"promise":{"unblocks":true,"keeps":true},
-			 "why":"put their values into your manifest: both of you own the fields from then on","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
+			 "why":"put the owners' values into your manifest: you and they own the fields","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
 	require.Equal(t, int32(409), report.Conflicts.Status().Code)
 }
 

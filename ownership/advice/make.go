@@ -91,7 +91,7 @@ func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
 // WaysOut returns the ways out of conflicts.
 func WaysOut(found conflicts.Conflicts) []Suggestion {
 	var fields []fieldpath.Path
-	force, share := "your values, and the fields become yours alone", "both of you own the fields from then on"
+	force, share := "your values are set, and only you own the fields", "you and they own the fields"
 	absent := 0
 	for _, c := range found {
 		fields = append(fields, c.Path)
@@ -100,22 +100,22 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 		}
 	}
 	if !slices.ContainsFunc(found, func(c conflicts.Conflict) bool { return !c.Equal }) {
-		force = "no value changes, and the fields become yours alone"
+		force = "no value changes, and only you own the fields"
 	}
 	if absent > 0 {
-		share = "both of you own the fields that exist; leave out the absent ones"
+		share = "you and they own the fields that exist; leave out the absent ones"
 	}
 	out := []Suggestion{
 		{
-			Why: "apply again, and force it: " + force, Action: Resolve{conflicts.Force},
+			Why: "apply again with force: " + force, Action: Resolve{conflicts.Force},
 			Promise: Promise{Unblocks: true, Moves: fields},
 		},
 		{
-			Why:    "leave the fields out of your manifest: their values stay, and so does the owner",
+			Why:    "leave the fields out of your manifest: their values and owners stay",
 			Action: Resolve{conflicts.GiveUp}, Promise: Promise{Unblocks: true, Keeps: true},
 		},
 		{
-			Why:    "put their values into your manifest: " + share,
+			Why:    "put the owners' values into your manifest: " + share,
 			Action: Resolve{conflicts.Share}, Promise: Promise{Unblocks: true, Keeps: true},
 		},
 	}

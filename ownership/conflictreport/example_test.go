@@ -52,11 +52,11 @@ func ExampleNew() {
 	//   FIELD        OWNER            THEIR VALUE  YOUR VALUE  SINCE
 	//   .data.color  "alice" (Apply)  "red"        "blue"      2026-01-02T03:04:05Z
 	// Ways out:
-	//   force    apply again, and force it: your values, and the fields become yours alone
+	//   force    apply again with force: your values are set, and only you own the fields
 	//            "alice" loses:
 	//              .data.color
-	//   give up  leave the fields out of your manifest: their values stay, and so does the owner
-	//   share    put their values into your manifest: both of you own the fields from then on
+	//   give up  leave the fields out of your manifest: their values and owners stay
+	//   share    put the owners' values into your manifest: you and they own the fields
 	// force true map[color:blue shape:round]
 	// give-up false map[shape:round]
 	// share false map[color:red shape:round]

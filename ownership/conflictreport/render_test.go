@@ -65,9 +65,9 @@ func TestRender(t *testing.T) {
   .spec.map       "b" (Apply)                                            {"a":[1]}    "x"         unknown
   .spec.odd       "b" (Apply)                                            NaN          true        2026-01-02T03:04:05Z
 Ways out:
-  force    apply again, and force it: your values, and the fields become yours alone
-  give up  leave the fields out of your manifest: their values stay, and so does the owner
-  share    put their values into your manifest: both of you own the fields from then on
+  force    apply again with force: your values are set, and only you own the fields
+  give up  leave the fields out of your manifest: their values and owners stay
+  share    put the owners' values into your manifest: you and they own the fields
 `, b.String())
 }
 

@@ -311,7 +311,7 @@ func TestInterruptedMove(t *testing.T) {
 	require.GreaterOrEqual(t, written, 10)
 	require.Less(t, written, 20)
 	require.Contains(t, stdout.text.String(), fmt.Sprintf("80 objects: %d renamed, 0 unchanged, 0 failed\n", written))
-	require.Contains(t, stderr.String(), fmt.Sprintf("error: interrupted: %d renamed, %d objects are not; to go on: "+
+	require.Contains(t, stderr.String(), fmt.Sprintf("error: interrupted: %d renamed, %d objects were not; to continue: "+
 		"kubectl tenure rename configmaps -A --from kubectl --to 'flux it' --yes", written, 2*each-written))
 	require.Contains(t, c.run(0, "get", "configmaps", "-A"), "flux it")
 	require.Contains(t, c.run(0, "rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux it", "--yes"),

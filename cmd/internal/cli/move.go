@@ -194,8 +194,8 @@ func (m *moving) writeMoves() error {
 		}
 	}
 	if skipped > 0 {
-		return fmt.Errorf("interrupted: %d %s, %s not; to go on: %s", m.count, m.done,
-			printable.Counted(skipped, "object is", "objects are"), m.env.CommandLine)
+		return fmt.Errorf("interrupted: %d %s, %s not; to continue: %s", m.count, m.done,
+			printable.Counted(skipped, "object was", "objects were"), m.env.CommandLine)
 	}
 	return nil
 }

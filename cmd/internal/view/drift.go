@@ -54,11 +54,11 @@ func (p Palette) WriteDrift(w io.Writer, suggest Suggest, d DriftView) {
 		}
 	}
 	if len(nobodys) > 0 {
-		fmt.Fprintf(w, "  nobody owns %s, which is no drift: %s\n", printable.Counted(len(nobodys), "field", "fields"),
+		fmt.Fprintf(w, "  %s, not counted as drift: %s\n", printable.Counted(len(nobodys), "unowned field", "unowned fields"),
 			strings.Join(nobodys, " "))
 	}
 	if defaults > 0 {
-		fmt.Fprintf(w, "  nobody owns %s, which is no drift\n", printable.Counted(defaults, "default", "defaults"))
+		fmt.Fprintf(w, "  %s, not counted as drift\n", printable.Counted(defaults, "unowned default", "unowned defaults"))
 	}
 }
 

@@ -301,7 +301,7 @@ func fateOf(loss planning.Loss) string {
 	case loss.Absent:
 		return ""
 	case len(loss.Owners) == 0:
-		return "stays with nobody: no apply removes it"
+		return "stays without an owner: no apply removes it"
 	case loss.Changes:
 		return "is set by " + describeKey(loss.Owners[0])
 	}

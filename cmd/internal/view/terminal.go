@@ -154,7 +154,7 @@ func (c Confirmation) CheckPossible(env *process.Env) error {
 	if c.Yes || env.Stdin != nil && env.Terminal(env.Stdin) {
 		return nil
 	}
-	return errors.New("no terminal to confirm on: look with --dry-run, then use --yes")
+	return errors.New("no terminal for the confirmation: preview with --dry-run, then use --yes")
 }
 
 // Ask asks the user. It returns ErrDeclined unless the answer is yes.

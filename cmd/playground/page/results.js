@@ -76,9 +76,9 @@ function conflicts(step, chip) {
 }
 
 const wayText = {
-  "force": ["Force", "apply again with force: your values, and the fields become yours alone"],
+  "force": ["Force", "apply again with force: your values are set, and only you own the fields"],
   "give-up": ["Give up", "leave the fields out: their values stay, and so does the owner"],
-  "share": ["Share", "take their values: both of you own the fields from then on"],
+  "share": ["Share", "take their values: you and they own the fields"],
 };
 
 function ways(step, takeWay) {
