@@ -42,7 +42,7 @@ type Options struct {
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// UpgradeFrom are the managers under which this controller updated the objects before it used apply. They are the
 	// names in those entries, as tenure blame shows them; without a FieldOwner, the name is the name of the binary.
-	// Before the first apply of an object, their fields move to the Apply entry, in a separate write, so that applies
+	// Before an apply is sent, the fields that they own move to the Apply entry, in a separate write, so that applies
 	// remove the fields that the intents lack. Finalizers, the status, and owner references and annotations of other
 	// tools do not move. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
@@ -52,7 +52,6 @@ type Options struct {
 	// encode differently, set or drop. Other updates are sent unchanged, and counted: if the object was not read
 	// through this client, is the response to a write, or is not a copy (UnsafeDisableDeepCopy), or if the controller
 	// may update but not patch it. MinimalUpdates costs an encoding of each object that is read.
-	// read.
 	MinimalUpdates bool
 	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
 	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.

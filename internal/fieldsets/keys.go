@@ -16,7 +16,7 @@ func IsKeyField(p fieldpath.Path) bool {
 	return ok && isField && slices.Contains(NamesOf(key), name)
 }
 
-// NamesOf returns the names of the fields of a key, sorted if the key is an element's.
+// NamesOf returns the names of the fields of a key, in the order of the key. fieldpath.Element.Key is sorted by name.
 func NamesOf(key []fieldpath.KeyField) []string {
 	names := make([]string, len(key))
 	for i, f := range key {

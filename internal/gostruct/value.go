@@ -51,7 +51,7 @@ func (e *entryError) add(name string, err error) (isEnd bool) {
 }
 
 // indirect follows pointers and interfaces to their value. The returned form is neither pointerKind nor interfaceKind;
-// it is null if a pointer or interface is nil.
+// it is nullKind if v is nil.
 func indirect(f *form, v reflect.Value) (*form, reflect.Value) {
 	for range limits.MaxDepth {
 		switch f.kind {
@@ -82,8 +82,8 @@ var (
 	tooDeep = &form{kind: noKind, err: errTooDeep}
 )
 
-// scalar returns the plain value of a dereferenced v that is not a container in Go. The MarshalJSON of v may return a
-// container.
+// scalar returns the plain value of v. f and v are results of indirect, and f is not the form of a struct, map or list.
+// If the type of v implements json.Marshaler, the value may still be a map or a list.
 func (f *form) scalar(v reflect.Value) (any, error) {
 	switch f.kind {
 	case nullKind:

@@ -11,7 +11,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Manager returns the name of a manager, often the last one. Writes by kubectl may have the last-applied annotation.
+// Manager returns the name of a manager, often the one that it returned before. An apply by kubectl also updates the
+// last-applied annotation, if the object has one.
 func (g *Gen) Manager() string {
 	switch {
 	case g.manager != "" && g.Chance(2):
@@ -41,13 +42,13 @@ var Metadata = func() spec.Schema {
 	return s
 }()
 
-// Intent makes an intent with some fields, each with its schema, by editing the manager's last intent or live, either
-// of which may be nil; sometimes it returns the last intent unchanged. If the object exists, the name, or all of
-// metadata, is sometimes omitted.
+// Intent makes an intent with some of fields, which maps names to schemas. The values are edited from the manager's last
+// intent or from live, either of which may be nil, or are new. Sometimes Intent returns last unchanged. If the object
+// exists, the name, or all of metadata, is sometimes omitted.
 func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
 	if last != nil && g.Chance(8) {
-		return runtime.DeepCopyJSON(last) // whatever its type is now
+		return runtime.DeepCopyJSON(last) // even if the schema has changed since
 	}
 	how := g.Intn(6)
 	for _, name := range sortedKeys(fields) {
@@ -232,8 +233,8 @@ func (g *Gen) write(w *World) Write {
 	return write
 }
 
-// again returns a write with live's managed fields, and with a name if it creates the object, so that it can be made to
-// a similar object.
+// again returns a copy of write for another, similar object, w.Live: an update gets the managed fields of the object,
+// and a write that creates the object gets a name.
 func (w *World) again(write Write) Write {
 	write.Object = write.Object.DeepCopy()
 	metadata, isMap := write.Object.Object["metadata"].(map[string]any)

@@ -26,7 +26,7 @@ other managers. Use it if the manifest is lost, or if fields were moved to a new
 manager.
 
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
-manager owns nothing are omitted, unless they were named.
+manager owns nothing are omitted; if you named such an object, it is an error.
 
 Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 		Example: `  tenure extract deployment/web -n shop --manager flux > web.yaml

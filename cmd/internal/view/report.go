@@ -125,7 +125,7 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	c := &s.ClientSide
-	lost := "only the annotations are lost"
+	lost := "the next apply removes only the annotations"
 	if c.Removed > 0 {
 		lost = "the next apply removes " + printable.Counted(c.Removed, "field", "fields") + " and the annotations"
 	}

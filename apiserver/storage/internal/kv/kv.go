@@ -195,7 +195,8 @@ func (s *Store) List(start, end string, revision, limit int64) (
 	return versions, count, readRevision, nil
 }
 
-// Page returns the first versions of List: at most limit, and after the first one it stops at about size bytes.
+// Page returns the versions of the keys from start to end at a revision, in the order of the keys: at most limit, and
+// none after the one with which their size reaches size.
 func (s *Store) Page(start, end string, revision int64, limit int, size int64) (versions []*Version, err error) {
 	_, err = s.ascend(start, end, revision, func(v *Version) bool {
 		versions = append(versions, v)

@@ -29,8 +29,8 @@ type remote struct {
 }
 
 // NewRemote returns a store for the objects in etcd with a prefix. Close does not close the client. The history begins
-// at the current revision, as in kube-apiserver, because etcd would read up to 1,000 earlier writes at once, whatever
-// their sizes.
+// at the current revision, as in kube-apiserver. If it began earlier, etcd would read up to 1,000 writes at once,
+// whatever their sizes.
 func NewRemote(
 	ctx context.Context, client *kubernetes.Client, compactor etcd3.Compactor, prefix string,
 ) (*Store, error) {
@@ -64,7 +64,7 @@ func (s *Store) follow(ctx context.Context) {
 		if r.Err() != nil {
 			break
 		}
-		revision := r.Header.Revision // without events: the revision up to which etcd has sent all writes
+		revision := r.Header.Revision // without events, as etcd has sent all writes up to it
 		var versions []*kv.Version
 		for _, e := range r.Events {
 			// If etcd resumes a watch, the header has a later revision than the events, and further events follow.
@@ -90,7 +90,8 @@ func (s *Store) follow(ctx context.Context) {
 	}
 }
 
-// page returns the first versions at a revision: at most limit, and after the first one it stops at about batchBytes.
+// page returns the versions of the keys from start to end at a revision, in the order of the keys: at most limit, and
+// none after the one with which their size reaches batchBytes.
 func (s *Store) page(ctx context.Context, start, end string, revision int64, limit int) ([]*kv.Version, error) {
 	if s.remote == nil {
 		return s.kv.Page(start, end, revision, limit, batchBytes)
