@@ -2,15 +2,13 @@ module github.com/tenure-ssa/tenure/internal/tools
 
 go 1.26.0
 
-tool (
-	honnef.co/go/tools/cmd/staticcheck
-	sigs.k8s.io/krew/cmd/krew
-)
+tool sigs.k8s.io/krew/cmd/krew
 
 require (
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/mod v0.41.0
 	golang.org/x/tools v0.51.0
+	honnef.co/go/tools v0.8.2
 )
 
 require (
@@ -50,6 +48,5 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/sync v0.23.0 // indirect
-	honnef.co/go/tools v0.8.2 // indirect
 	sigs.k8s.io/krew v0.5.0 // indirect
 )
