@@ -41,6 +41,9 @@ type Planned struct {
 	Leftovers []advice.Suggestion
 	// Refused has the server's error for each way out of the conflicts that it refuses, see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
+	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
+	// [Planned.AskWays].
+	Also map[conflicts.Decision][]fieldpath.Path
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server rejects the apply even after that move.
 	MoveRefused bool

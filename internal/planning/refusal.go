@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
-	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -57,9 +57,7 @@ func (a Asking) take(t *place.Target) bool {
 
 // ObjectsOf returns the object of a target, for suggestions.
 func ObjectsOf(t *place.Target) advice.Objects {
-	return advice.Objects{
-		Kinds: []string{document.Resource(t.Kind.GroupKind())}, Namespace: t.Namespace, Name: t.Name,
-	}
+	return advice.Objects{Kinds: []string{t.Kind.Argument()}, Namespace: t.Namespace, Name: t.Name}
 }
 
 // Objects returns the object of the plan, for suggestions.
@@ -242,7 +240,7 @@ func (p *Planned) AskWays(
 	ctx context.Context, now func() time.Time, asking Asking, subresource string,
 ) {
 	w := p.Desired.Stored()
-	p.Refused = map[conflicts.Decision]string{}
+	p.Refused, p.Also = map[conflicts.Decision]string{}, map[conflicts.Decision][]fieldpath.Path{}
 	for _, way := range []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
 		decide := func(all conflicts.Conflicts) []conflicts.Decision {
 			return slices.Repeat([]conflicts.Decision{way}, len(all))
@@ -251,11 +249,13 @@ func (p *Planned) AskWays(
 		if err != nil || !asking.take(p.Target) {
 			continue
 		}
-		_, err = asking.Place.Apply(ctx, w.Target, r.Intent.Object, cluster.WriteOptions{
+		served, err := asking.Place.Apply(ctx, w.Target, r.Intent.Object, cluster.WriteOptions{
 			Manager: w.Manager, Force: r.Force, DryRun: true, Subresource: subresource,
 		})
 		if err != nil {
 			p.Refused[way] = place.ServerError(err).Error()
+		} else if way != conflicts.Force {
+			p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served)
 		}
 	}
 	for _, s := range advice.OwnUpdates(w.Manager, p.Conflicts) {
@@ -268,6 +268,35 @@ func (p *Planned) AskWays(
 		}
 	}
 }
+
+// changedByServer returns the fields of other managers whose values differ after an apply without conflicts. The server
+// changes them for reasons of its own: it removes the node ports of a Service, for example, if the apply drops the type
+// of the Service.
+func changedByServer(t *typed.Type, manager string, before, after map[string]any) (changed []fieldpath.Path) {
+	list, err := managedfields.Read(place.Wrap(before))
+	if err != nil {
+		return nil
+	}
+	leaves, leavesAfter := t.FieldSet(before).Leaves(), t.FieldSet(after).Leaves()
+	others := fieldpath.NewSet()
+	for i := range list {
+		if e := &list[i]; e.Manager != manager && e.APIVersion == after["apiVersion"] {
+			others = others.Union(t.Reconcile(e.Owned()))
+		}
+	}
+	for path := range others.Intersection(leaves).All() {
+		was, _ := t.Get(before, path)
+		is, exists := t.Get(after, path)
+		hasMembers := exists && !leavesAfter.Has(path) // an empty list or map, to which the apply has added
+		if !hasMembers && !typed.Equal(was, is) && !path.Equal(lastApplied) {
+			changed = append(changed, slices.Clone(path))
+		}
+	}
+	return changed
+}
+
+// lastApplied is the path of the annotation that the server updates when kubectl applies.
+var lastApplied = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
 // try plans the same apply after a move, and sends the result as a dry run. It returns what that apply removes, and
 // whether the server accepts it.

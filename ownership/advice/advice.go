@@ -99,7 +99,8 @@ type AddPermission struct {
 // Objects selects the objects of an action: one object, or all objects of some kinds. The zero Objects selects the
 // object that a report is about; [Suggestion.For] fills it in.
 type Objects struct {
-	// Kinds are kinds with their groups, such as deployment.apps.
+	// Kinds are kinds with their groups, such as deployment.apps, and with the version if the action depends on it, as
+	// in horizontalpodautoscaler.v1.autoscaling.
 	Kinds []string
 	// Namespace and Name select one object, of a single kind.
 	Namespace, Name string

@@ -125,6 +125,15 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	return out
 }
 
+// WithChanges returns s for an apply after which the server also changes fields of other managers.
+func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
+	if len(fields) > 0 {
+		s.Why += "; the server then also changes " + list(fields) + " of other managers"
+		s.Promise.Keeps = false
+	}
+	return s
+}
+
 // LetGo lets the next apply of a manager remove fields that an updater still owns although the intent lacks them.
 // isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields.
 // promise.Removes includes leaves that the next apply would remove anyway.

@@ -244,11 +244,15 @@ func (a *adviceWorld) requireKept(
 	list, err := managedfields.Read(place.Wrap(before))
 	require.NoError(a.t, err)
 	leaves := typ.FieldSet(before).Leaves().Difference(setByServer)
+	stay := typ.FieldSet(after).Leaves()
 	for i := range list {
 		if e := &list[i]; e.Manager != manager && e.APIVersion == tree["apiVersion"] {
 			for path := range typ.Reconcile(e.Owned()).Intersection(leaves).All() {
 				was, _ := typ.Get(before, path)
-				is, _ := typ.Get(after, path)
+				is, exists := typ.Get(after, path)
+				if exists && !stay.Has(path) {
+					continue // others may add to an empty list or map whose parts have owners of their own
+				}
 				isPromised := slices.ContainsFunc(s.Promise.NextApplyRemoves, func(p string) bool {
 					return strings.HasPrefix(path.String(), p)
 				})

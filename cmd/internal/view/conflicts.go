@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
@@ -26,7 +27,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	for i := range out.Ways {
 		way := &out.Ways[i]
 		way.Refused = p.Refused[way.Decision]
-		way.Suggestion = v.Suggest.with(way.Suggestion)
+		way.Suggestion = v.Suggest.with(advice.WithChanges(way.Suggestion, p.Also[way.Decision]))
 		if secrets.Is(p.Tree) {
 			way.Intent = nil // conflicts --resolve -o yaml prints intents
 		}

@@ -79,10 +79,21 @@ type Kind struct {
 	// converted.
 	converts bool
 	webhook  bool // a webhook converts objects
+	// isOther is true if the cluster prefers another version of the kind.
+	isOther bool
 	// storage is the apiVersion at which objects are stored.
 	storage string
 	// Unknown is the reason why the kind has no schema; nil if it has one.
 	Unknown error
+}
+
+// Argument returns the kind as an argument of a command that reads it at this version: deployment.apps or, if the
+// cluster prefers another version, horizontalpodautoscaler.v1.autoscaling.
+func (k *Kind) Argument() string {
+	if !k.isOther {
+		return document.Resource(k.GroupKind())
+	}
+	return strings.ToLower(k.Kind) + "." + k.Version + "." + k.Group
 }
 
 // Kind returns a kind at a version. If the version is unknown, the error lists the known ones.

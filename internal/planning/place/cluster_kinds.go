@@ -56,6 +56,9 @@ func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) *typed.
 func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, error) {
 	gvk := served.GroupVersionKind
 	k := &Kind{GroupVersionKind: gvk, namespaced: served.Namespaced, storage: gvk.GroupVersion().String()}
+	if versions := p.Client.Versions(gvk.GroupKind()); len(versions) > 0 {
+		k.isOther = versions[0] != gvk.Version
+	}
 	d, err := p.definition(ctx, served)
 	if err != nil {
 		return nil, err
