@@ -140,16 +140,16 @@ type write struct {
 
 // begin starts the record of a write, with copies of its input. It returns nil if the write is not sampled or the
 // queue is full.
-func (of *recorded) begin(op operation, live, obj runtime.Object, manager string, force bool) *write {
-	r := of.recorder
-	if r.options.Rate < 1 && r.sample() >= r.options.Rate {
+func (r *recorded) begin(op operation, live, obj runtime.Object, manager string, force bool) *write {
+	recorder := r.recorder
+	if recorder.options.Rate < 1 && recorder.sample() >= recorder.options.Rate {
 		return nil
 	}
-	if len(r.queue) == cap(r.queue) {
+	if len(recorder.queue) == cap(recorder.queue) {
 		dropped.Inc()
 		return nil
 	}
-	w := &write{of: of, operation: op, manager: manager, force: force, at: time.Now()}
+	w := &write{of: r, operation: op, manager: manager, force: force, at: time.Now()}
 	if !guarded(func() { w.live, w.obj = copyOf(live), copyOf(obj) }) {
 		uncopied.Inc()
 		return nil

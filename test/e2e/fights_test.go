@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -178,6 +179,11 @@ func (f *foundFields) read(in io.Reader) {
 			f.fields[finding.Name+" "+finding.Field] = true
 		}
 		f.mu.Unlock()
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.others = append(f.others, err.Error())
 	}
 }
 

@@ -25,7 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
 	upstream "k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
@@ -184,7 +183,7 @@ func (l list) ListAPIResources() []metav1.APIResource {
 		if isStored(r) {
 			// The first 8 bytes of the SHA-256 of group/version/kind, in base64. Clients compare hashes to notice that the
 			// storage version changed.
-			resource.StorageVersionHash = discovery.StorageVersionHash(r.Stored.Group, r.Stored.Version, r.Stored.Kind)
+			resource.StorageVersionHash = upstream.StorageVersionHash(r.Stored.Group, r.Stored.Version, r.Stored.Kind)
 		}
 		out = append(out, resource)
 		for _, s := range r.Subresources {
