@@ -280,7 +280,8 @@ func TestMemoryOfElements(t *testing.T) {
 		for contentType, body := range map[string]string{
 			"": inJSON(gvk, fieldPath), "application/vnd.kubernetes.protobuf": inProtobuf(gvk, fieldPath),
 		} {
-			code := requireHeap(t, h, fmt.Sprintf("%v at %v in %s", gvk, fieldPath, contentType), "POST", path, contentType, body)
+			what := fmt.Sprintf("%v at %v in %s", gvk, fieldPath, contentType)
+			code := requireHeap(t, h, what, "POST", path, contentType, body)
 			require.Equal(t, http.StatusRequestEntityTooLarge, code, "%v at %v", gvk, fieldPath)
 		}
 	}

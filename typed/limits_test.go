@@ -114,7 +114,7 @@ func TestEqualLimits(t *testing.T) {
 			last[0][name], last[1][name] = nil, nil
 		}
 		require.Equal(t, want, typed.Equal(sized(last[0]), sized(last[1])), "maps")
-		items := func() any { // the names of the first item do not match those of the second
+		items := func() any { // the two items have different names
 			out := make([]any, 8)
 			for i := range out {
 				out[i] = m{"a": "x", "b": []any{}, fmt.Sprint(i): "x"}

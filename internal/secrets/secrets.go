@@ -65,7 +65,7 @@ func ReplaceStandIns(text, with string) string {
 
 // veil makes stand-ins.
 type veil struct {
-	values []string // the values for which it made stand-ins
+	values []string // the values that have stand-ins
 }
 
 func (v *veil) secret(tree map[string]any) map[string]any {

@@ -141,8 +141,8 @@ func TestFollows(t *testing.T) {
 	store := open(t)
 	a, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
-	attributes := authorizer.AttributesRecord{User: &user.DefaultInfo{Groups: []string{"readers"}}, Verb: "get", Resource: "pods",
-		ResourceRequest: true}
+	attributes := authorizer.AttributesRecord{User: &user.DefaultInfo{Groups: []string{"readers"}}, Verb: "get",
+		Resource: "pods", ResourceRequest: true}
 	allowed := func() bool {
 		decision, _, err := a.Authorize(t.Context(), attributes)
 		require.NoError(t, err)

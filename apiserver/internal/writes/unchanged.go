@@ -52,7 +52,9 @@ func (p *patcher) unlessUnchanged(
 ) (runtime.Object, error) {
 	digest := p.digest()
 	if known, ok := p.Unchanged.Get(digest); ok {
-		obj, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) { return p.admitUnchanged(ctx, known.(version), options) })
+		obj, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) {
+			return p.admitUnchanged(ctx, known.(version), options)
+		})
 		if obj != nil || err != nil {
 			return obj, err
 		}

@@ -193,7 +193,8 @@ func endpointsUpdate() (*Case, error) {
 		return nil, err
 	}
 	updated := objects.Fresh(live)
-	objects.Set(updated, "2026-01-07T10:00:00Z", "metadata", "annotations", "endpoints.kubernetes.io/last-change-trigger-time")
+	objects.Set(updated, "2026-01-07T10:00:00Z",
+		"metadata", "annotations", "endpoints.kubernetes.io/last-change-trigger-time")
 	return updating(engines.Endpoints, live, updated, "endpoints-controller"), nil
 }
 
