@@ -429,3 +429,13 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 	}
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }
+
+// sameConflicts reports whether a plan has the same conflicts as an apply, which does not know whether values are equal
+// for a server.
+func sameConflicts(planned, applied conflicts.Conflicts) bool {
+	planned = slices.Clone(planned)
+	for i := range planned {
+		planned[i].Equal = false
+	}
+	return reflect.DeepEqual(planned, applied)
+}

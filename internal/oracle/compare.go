@@ -373,3 +373,11 @@ func equalBut(up, own any, emptied *bool) bool {
 	}
 	return typed.Equal(up, own)
 }
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
+}

@@ -323,13 +323,3 @@ func (w *World) compareWays(
 	}
 	return nil
 }
-
-// sameConflicts reports whether a plan has the same conflicts as an apply, which does not know whether values are equal
-// for a server.
-func sameConflicts(planned, applied conflicts.Conflicts) bool {
-	planned = slices.Clone(planned)
-	for i := range planned {
-		planned[i].Equal = false
-	}
-	return reflect.DeepEqual(planned, applied)
-}

@@ -194,11 +194,3 @@ func (w *World) acceptsMove(moved *unstructured.Unstructured) error {
 	}
 	return nil
 }
-
-func isContainer(v any) bool {
-	switch v.(type) {
-	case []any, map[string]any:
-		return true
-	}
-	return false
-}
