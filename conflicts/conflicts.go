@@ -21,7 +21,7 @@ type Conflict struct {
 	Path fieldpath.Path
 	// Owner is the other manager.
 	Owner managedfields.Key
-	// APIVersion is the group version of the owner's entry, for an Apply entry, too.
+	// APIVersion is the group version of the owner's entry. It is also set for an Apply entry, whose Key has none.
 	APIVersion string
 	// Since is the time at which the owner last changed the object; nil if it is unknown.
 	Since *metav1.Time
@@ -72,8 +72,8 @@ func (c Conflicts) Sort() {
 }
 
 // MaxText is the maximum length of a message, in bytes. Conflicts beyond it are counted, but not listed
-// (spec rule 12.7): each conflict names its path and its owner, so that their list could be far longer than the
-// objects.
+// (spec rule 12.7): each conflict names its path and its owner, so a list of all conflicts could be far longer than
+// the objects.
 const MaxText = 4 << 20
 
 // Error returns the message of the Status.

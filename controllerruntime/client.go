@@ -26,12 +26,12 @@ import (
 
 // Options configure a Client. Either Config and Cache, or Schemas, are required; everything else is optional.
 type Options struct {
-	// Config is for the server (manager.GetConfig). The client reads schemas from the server, and objects in conflict,
-	// without the cache.
+	// Config is the configuration for the server (manager.GetConfig). The client reads schemas, and objects in
+	// conflict, from the server and not from the cache.
 	Config *rest.Config
-	// Cache has the objects (manager.GetCache). The client starts an informer for each kind that is applied, as
-	// controller-runtime's client does for each kind that is read, and for CustomResourceDefinitions, webhooks and
-	// policies. The cache must not filter these, and must not drop anything except managed fields: do not set a default
+	// Cache has the objects (manager.GetCache). The client starts informers for CustomResourceDefinitions, webhooks and
+	// policies, and for each kind that is applied, just as controller-runtime's client does for each kind that is read.
+	// The cache must not filter these objects, and must not drop anything except managed fields: do not set a default
 	// selector or another default transform.
 	Cache cache.Cache
 	// Skip selects the applies that may be skipped if they would change nothing; nil selects all.
@@ -40,24 +40,24 @@ type Options struct {
 	// rules in Go or in a file. It returns a decision for each conflict. If Resolve is nil, or a decision is
 	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// UpgradeFrom are the managers under which this controller updated the objects before it used apply. They are the
-	// names in those entries, as tenure blame shows them; without a FieldOwner, the name is the name of the binary.
-	// Before an apply is sent, the fields that they own move to the Apply entry, in a separate write, so that applies
-	// remove the fields that the intents lack. Finalizers, the status, and owner references and annotations of other
-	// tools do not move. See [Client.PreviewUpgrade].
+	// UpgradeFrom are the managers under which this controller updated the objects before it used apply. tenure blame
+	// shows their names in the entries; without a FieldOwner, the name is the name of the binary. Before an apply is
+	// sent, the fields that these managers own move to the Apply entry, in a separate write, so that applies remove the
+	// fields that the intents lack. Finalizers, the status, and owner references and annotations of other tools do not
+	// move. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send only what the caller changed since it read the object
-	// through this client: as a patch with the resourceVersion, or nothing if nothing changed, which is no error even
+	// through this client, as a patch with the resourceVersion. If nothing changed, they send nothing and succeed, even
 	// if the object is out of date. So the manager owns the fields that it changed, but not fields that its Go types
-	// encode differently, set or drop. Other updates are sent unchanged, and counted: if the object was not read
-	// through this client, is the response to a write, or is not a copy (UnsafeDisableDeepCopy), or if the controller
-	// may update but not patch it. MinimalUpdates costs an encoding of each object that is read.
+	// encode differently, set or drop. An update is sent unchanged, and counted, if the object was not read through
+	// this client, is the response to a write, or is not a copy (UnsafeDisableDeepCopy), or if the controller may
+	// update but not patch the object. MinimalUpdates costs an encoding of each object that is read.
 	MinimalUpdates bool
 	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
 	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.
 	Shadow float64
 	// Metrics is where the metrics in the package comment are registered (metrics.Registry); nil means nowhere. Clients
-	// with one registry share their metrics.
+	// with the same registry share their metrics.
 	Metrics prometheus.Registerer
 	// Refresh is the interval at which the client looks for changed schemas of built-in kinds; 0 means 10 minutes.
 	Refresh time.Duration
@@ -75,8 +75,8 @@ type Client struct {
 	*core
 }
 
-// NewClient wraps a client, usually a manager's. All writes of the process must go through the result, so that no
-// cached object that is returned as a response is older than one of these writes.
+// NewClient wraps a client, usually a manager's. All writes of the process must go through the returned client: then it
+// never responds with a cached object that is older than one of these writes.
 func NewClient(c client.Client, options Options) (*Client, error) {
 	switch v := reflect.ValueOf(c); {
 	case c == nil || v.Kind() == reflect.Pointer && v.IsNil():
@@ -113,7 +113,7 @@ func NewClient(c client.Client, options Options) (*Client, error) {
 	return &Client{c, d}, nil
 }
 
-// With returns a client that does the same with another client of the same server. Both know each other's writes.
+// With returns a Client that wraps another client of the same server. Both Clients know each other's writes.
 func (c *Client) With(other client.Client) *Client { return &Client{other, c.core} }
 
 // Apply implements client.Client.

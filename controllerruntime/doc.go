@@ -1,6 +1,6 @@
 // Package controllerruntime has a client for controllers that wraps the client of a manager. It skips applies that
-// would change nothing, decides conflicts by a policy, moves fields that earlier releases updated to the Apply entry,
-// and exports metrics.
+// would change nothing, decides conflicts by a policy, moves fields from the Update entries of earlier releases to the
+// Apply entry, and exports metrics.
 //
 //	c, err := controllerruntime.NewClient(mgr.GetClient(), controllerruntime.Options{
 //		Config: mgr.GetConfig(), Cache: mgr.GetCache(), Metrics: metrics.Registry,
@@ -16,10 +16,10 @@
 //
 // # Skips
 //
-// An apply is skipped if the server itself returned the same object for the same intent before, and nothing has changed
-// since that its response depends on: the object, its CustomResourceDefinition, and the webhooks and policies for it.
-// So after each change, the next apply is sent, and one more, for which the server returns the object unchanged;
-// further applies are skipped until something changes. A stale cache does no harm as long as the controller watches the
+// An apply is skipped if the server itself returned the same object for the same intent before, and if everything that
+// the response depends on is unchanged since: the object, its CustomResourceDefinition, and the webhooks and policies
+// for it. So after each change, two applies are sent: for the second one, the server returns the object unchanged.
+// Further applies are skipped until something changes. A stale cache does no harm as long as the controller watches the
 // objects that it applies.
 //
 // The manager must be set in the call (client.FieldOwner), or around this client (client.WithFieldOwner). This client
@@ -35,7 +35,7 @@
 // # Metrics
 //
 //	tenure_applies_total             applies by kind, dry_run and result: skipped, or why they were sent
-//	tenure_updates_total             updates with Options.MinimalUpdates by result: patched, unchanged, or why whole
+//	tenure_updates_total             updates (Options.MinimalUpdates) by result: patched, unchanged, or why sent whole
 //	tenure_apply_conflicts_total     applies with a conflict, by result: resolved or returned
 //	tenure_apply_differences_total   applies of Options.Shadow to which the server responded with another object
 //	tenure_upgrades_total            objects with fields that moved to the Apply entry

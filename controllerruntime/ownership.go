@@ -23,8 +23,8 @@ import (
 // CheckOwnership reads lists of objects, and returns an [excess.Error] if managers own fields that p does not permit.
 // It checks only managers that a permission or rule of p names. Other errors mean that a list could not be read, that
 // no object in it has managed fields, or that p or the lists are missing. Call it at the end of a test suite that runs
-// on a server. A fake client must return managed fields (WithReturnManagedFields). It stores what Go types write, so it
-// can't show fields that Go types write differently. A test of an operator checks only its own operator:
+// on a server. A fake client must return managed fields (WithReturnManagedFields). It stores objects as Go types encode
+// them, so it can't show fields that Go types encode differently. A test of an operator checks only this operator:
 //
 //	p := &policy.Policy{Permissions: []policy.Permission{{
 //		Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", ".metadata.labels"},

@@ -41,8 +41,8 @@ type Result struct {
 	// ObjectChanged reports whether the write changed the object. Changes of managed fields, and of the annotation of
 	// client-side apply, do not matter.
 	ObjectChanged bool
-	// Conflicts are the fields that a forced apply took from other managers, for which it would have failed without
-	// force. An update has no conflicts.
+	// Conflicts are the fields that a forced apply took from other managers. Without force, the apply would have failed
+	// because of them. An update has no conflicts.
 	Conflicts conflicts.Conflicts
 
 	own *managedfields.Entry // the manager's entry; nil if there is none
@@ -68,7 +68,7 @@ func (r Result) String() string {
 	return text
 }
 
-// IsNoOp reports whether there is nothing to store: there is a live object, and Object, as it was returned, equals it,
+// IsNoOp reports whether there is nothing to store: the live object exists, and the returned Object equals it,
 // including managed fields. If the write did not have to compare managed fields, IsNoOp compares them.
 func (r Result) IsNoOp() bool {
 	return r.isNoOp || r.live != nil && managedfields.Equal(r.live, r.Object, false)
@@ -92,9 +92,9 @@ func (r Result) Owned() *fieldpath.Set {
 //
 // If Force is false and other managers own fields that the intent would change, the error is a [conflicts.Conflicts].
 // If the intent has another kind or has managed fields, or the manager's name is not valid (see
-// managedfields.ValidateManager), it is an apierrors BadRequest. All other errors are an [ObjectError], which says
-// which object is at fault, and which contains a typed.Errors if the object does not fit its type. live is never
-// changed. ctx is passed to the Converter.
+// managedfields.ValidateManager), the error is an apierrors BadRequest. Any other error is an [ObjectError]. It says
+// which object is at fault, and contains a typed.Errors if the object does not fit its type. live is never changed. ctx
+// is passed to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
 	key := m.key(options.Manager, metav1.ManagedFieldsOperationApply)
 	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}

@@ -14,7 +14,7 @@
 //   - Managed fields are never lost because of an error: entries that currently can't be converted or compared are kept
 //     unchanged, and the host gets a warning (Warnings in [Options]).
 //   - Results are deterministic, and times come from the host (Clock in [Options]). There is one exception: if several
-//     values in maps of a Go struct are nested too deep, the error is about any of them.
+//     values in maps of a Go struct are nested too deep, the error names an arbitrary one.
 //   - A FieldManager is safe for concurrent use.
 //
 // # The steps of a write
@@ -22,6 +22,6 @@
 // Apply is a pipeline, in apply.go. It checks the request; reads live's entries, or makes an entry of
 // before-first-apply; merges, which computes the fields that the intent owns; prunes what the manager dropped and no
 // other manager owns; finds the fields that other managers lose, which are conflicts unless the apply is forced; and
-// dates the entry if the object changed. Update, in update.go, compares live with the new object, and makes the manager
-// own what it changed. The code cites the numbered rules in doc/spec.md.
+// sets the time of the entry if the object changed. Update, in update.go, compares live with the new object, and makes
+// the manager own what it changed. The code cites the numbered rules in doc/spec.md.
 package fieldmanager

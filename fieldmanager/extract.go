@@ -13,8 +13,8 @@ import (
 
 // Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). If set is the field
 // set of an Apply entry, the intent is what its manager last applied and still owns. The intent has the object's name
-// and namespace, and the key fields of every item of which it has a part. Paths that do not exist in obj are omitted. A
-// container that is owned without its content is empty.
+// and namespace, and the key fields of every item that it contains, even if only in part. Paths that do not exist in
+// obj are omitted. A container that is owned without its content is empty.
 //
 // obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
 // The error is an [ObjectError].
@@ -40,7 +40,7 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// FieldSet returns the fields that a manager that applies obj owns (spec rules 4.1, 4.2 and 4.3), without reset fields
+// FieldSet returns the fields that a manager owns by applying obj (spec rules 4.1, 4.2 and 4.3), without reset fields
 // and without fields that are never owned. obj is converted to the version of the FieldManager. The error is an
 // [ObjectError].
 func (m *FieldManager) FieldSet(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {

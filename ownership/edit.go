@@ -32,8 +32,8 @@ type Mover struct {
 	Plan plans.Options
 }
 
-// Edit is an object whose managed fields are being edited. All moves are implemented with it, also in package
-// upgrade.
+// Edit is an object whose managed fields are being edited. All moves, including the moves of package upgrade, are
+// implemented with it.
 type Edit struct {
 	// Entries are the edited entries of the object. Entries that can't be decoded are either kept unchanged or
 	// removed.

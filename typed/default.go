@@ -4,7 +4,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// Default returns v as a server stores it that knows only the schema (spec rule 13.2): a missing declared field gets
+// Default returns v as a server that knows only the schema stores it (spec rule 13.2): a missing declared field gets
 // its default, and a null field that is not nullable is removed. Default also visits atomic lists and maps, and the
 // defaults themselves. It does not set defaults that only the code of a server knows, such as the replicas of a
 // Deployment.

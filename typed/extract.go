@@ -7,8 +7,8 @@ import (
 
 // Extract returns the part of v whose paths are in set: the intent that owns exactly these paths (spec rule 7.1). To
 // omit the fields that other managers added to the entry's containers, pass the [fieldpath.Set.Leaves] of the entry's
-// set. If only a part of an item of a keyed list is extracted, it has its key fields only if they are in set, or if
-// withKeys is true. Extract returns nil if v contains no path of set. The result shares memory with v.
+// set. A partly extracted item of a keyed list has its key fields only if they are in set, or if withKeys is true.
+// Extract returns nil if v contains no path of set. The result shares memory with v.
 func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 	out, ok := extractor{withKeys}.value(t, v, set)
 	if !ok {

@@ -32,9 +32,9 @@ func (m Merged) FieldSet() *fieldpath.Set {
 }
 
 // Merge merges applied, an intent, into live (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, sets the
-// leaves of applied, and merges containers by their topology. If applied has the items that it shares with live in
-// live's order, a set or keyed list keeps the order of live; otherwise it gets the order of applied. For example, with
-// ports keyed by port:
+// leaves of applied, and merges containers by their topology. A set or keyed list keeps the order of live if the items
+// that are in both values have the same order in both; otherwise it gets the order of applied. For example, with ports
+// keyed by port:
 //
 //	live       image: a  ports: [{port: 80, name: x}, {port: 90}]  args: [q]
 //	applied    image: b  ports: [{port: 90}, {port: 80}]
@@ -42,8 +42,8 @@ func (m Merged) FieldSet() *fieldpath.Set {
 //	FieldSet() .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
 // live must be valid, but may have duplicates; an applied item replaces all its duplicates. For a new object, live is
-// nil. The error has the violations that [Type.Validate] finds in applied under the rules, except those in atomic lists
-// and maps that equal live's: live's were accepted before, and the write does not change them (spec rule 1.3).
+// nil. The error has the violations that [Type.Validate] finds in applied under the rules, except violations in atomic
+// lists and maps that equal live's: these were accepted before, and the write does not change them (spec rule 1.3).
 //
 // The result shares memory with both values. Merge costs O(n log n) for n map entries and items of applied, plus the
 // length of each list of live in which applied has items.

@@ -15,14 +15,15 @@ import (
 //	out     ports: []                        RemoveToNull: ports: null
 //
 // The result shares memory with v; it is v itself if nothing is removed. Remove costs O(paths of set), plus the length
-// of each list of which set has items.
+// of each list that has items in set.
 func (t *Type) Remove(v any, set *fieldpath.Set) any {
 	return remover{}.value(t, v, set)
 }
 
 // RemoveToNull is Remove, except that a container becomes null if it loses its whole content, or if it was already
-// empty and set has paths below it. So it differs from a container that was left empty on purpose: unlike an empty
-// list, a null is owned itself, so the container of removed items is still in the [Type.FieldSet] of the result.
+// empty and set has paths below it. So a container that lost its content differs from one that was left empty on
+// purpose: unlike an empty list, a null is owned itself, so the container of removed items is still in the
+// [Type.FieldSet] of the result.
 func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 	return remover{toNull: true}.value(t, v, set)
 }

@@ -20,9 +20,9 @@ type Semantics struct {
 
 // Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): quantities and times
 // that are equal according to the Format of their [Type]; and a missing field, an empty list, an empty map with free
-// keys, a null of these, and an empty struct that is the schema's default. A caller that knows more than the schema can
-// pass equal: if it is not nil, it compares other leaves of type t that are not the same JSON. It must be symmetric and
-// safe for concurrent use.
+// keys, null instead of such a list or map, and an empty struct that is the schema's default. A caller that knows more
+// than the schema can pass equal, which compares other leaves of type t that are not the same JSON; nil compares none.
+// equal must be symmetric and safe for concurrent use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
 }

@@ -77,7 +77,8 @@ func (l *List) IsSet() bool { return l.isSet }
 // Keys yields the key fields of a keyed list, in the order of the schema. For other lists, it yields nothing.
 func (l *List) Keys() iter.Seq[string] { return slices.Values(l.keys) }
 
-// KeyDefault returns the default of a key field, which the key of an item has if the item lacks the field; nil if none.
+// KeyDefault returns the default of a key field; nil if it has none. The key of an item that lacks the field has the
+// default.
 func (l *List) KeyDefault(name string) any {
 	if l.elem.Map == nil {
 		return nil

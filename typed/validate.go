@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Rules are what [Type.Validate] allows, and which paths a [Merged] omits.
+// Rules say what [Type.Validate] allows, and which paths a [Merged] omits.
 type Rules struct {
 	// AllowDuplicates allows duplicate items in sets and keyed lists, which an update may have stored (spec rule 3.6).
 	AllowDuplicates bool

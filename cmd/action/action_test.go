@@ -146,7 +146,8 @@ func TestPlan(t *testing.T) {
 	}{
 		{"no-op", "alice", "{a: x}", "0", "Nothing would change", ""},
 		{"change", "alice", "{a: z}", "1", "Objects or their owners would change", ""},
-		{"drift", "alice", "{a: x}", "1", "Drift: nothing would change, but the cluster has what no manifest has", " --drift"},
+		{"drift", "alice", "{a: x}", "1",
+			"Drift: nothing would change, but the cluster has fields that no manifest has", " --drift"},
 		{"a change and drift", "alice", "{a: z}", "1", "Objects or their owners would change, and there is drift", " --drift"},
 		{"conflict, and backticks that would end the block", "bob", "{a: '`````'}", "2", "Conflicts with other managers",
 			""},

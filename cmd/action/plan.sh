@@ -31,7 +31,7 @@ case $status in
 1)
 	title="Objects or their owners would change"
 	case $(grep -a '^drift: [0-9]' "$output" | tail -n 1 || true) in
-	*"; nothing would change") title="Drift: nothing would change, but the cluster has what no manifest has" ;;
+	*"; nothing would change") title="Drift: nothing would change, but the cluster has fields that no manifest has" ;;
 	?*) title+=", and there is drift" ;;
 	esac
 	;;

@@ -13,9 +13,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// NewTypeConverter returns a TypeConverter for the kinds of CustomResourceDefinitions, which are Go structs or
-// unstructured objects; then for built-in kinds; and then for all other kinds, without a schema. A definition is
-// compiled only once per process.
+// NewTypeConverter returns a TypeConverter for all kinds. It looks up a kind first in definitions, which are
+// CustomResourceDefinitions (Go structs or unstructured objects), and then in the built-in kinds; other kinds have no
+// schema. A definition is compiled only once per process.
 func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter, error) {
 	converters := make([]apimachinery.TypeConverter, 0, len(definitions)+1)
 	for i, definition := range definitions {

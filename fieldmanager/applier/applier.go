@@ -5,9 +5,9 @@
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
 // An apply is skipped only if the server itself returned the same object for the same intent before. So after each
-// change of the object or the intent, the next apply is sent, and one more, for which the server returns the object
-// unchanged; further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided,
-// and all other errors come from the server.
+// change of the object or the intent, two applies are sent: for the second one, the server returns the object
+// unchanged. Further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided.
+// All other errors come from the server.
 //
 // # Conflicts
 //
@@ -27,7 +27,7 @@
 //
 // # Stale caches
 //
-// A cached object may be older than the stored object. Then an apply may be skipped that should be sent:
+// A cached object may be older than the stored object. Then an apply that should be sent may be skipped:
 //
 //   - If another client changed the object and the cache has not seen the change, an apply that would correct the
 //     change is skipped. A controller that watches the object receives the event later, applies again, and corrects the

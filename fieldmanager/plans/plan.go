@@ -67,8 +67,8 @@ type Options struct {
 	// does after merging. The Defaulter of the FieldManager, which is for defaults that a server sets in code, is
 	// always called with both objects.
 	Defaults bool
-	// Defaulter is called with both objects. It does what a server in another process does in code when it decodes
-	// them; nil does nothing. Unlike the FieldManager's Defaulter, it does not change the Object of the plan.
+	// Defaulter is called with both objects. It changes them as the code of a server in another process does when the
+	// server decodes them; nil does nothing. Unlike the FieldManager's Defaulter, it does not change the plan's Object.
 	Defaulter func(runtime.Object)
 	// Prepare is called with the merged object. It does what a server does in code before it stores an update, in
 	// addition to resetting the ResetFields of the FieldManager: it restores fields that such a write must not change,
@@ -79,9 +79,9 @@ type Options struct {
 	// live is nil for a create; neither object may be changed. Validate is not called if there is a conflict, because a
 	// server finds conflicts first. Nil rejects nothing.
 	Validate func(merged, live runtime.Object) error
-	// Found, if it is not nil, replaces the conflicts of the plan by the conflicts that a server found for the same
-	// apply; an empty Found means that it found none. A server can also compare entries of versions for which the
-	// FieldManager has no Converter.
+	// Found, if it is not nil, has the conflicts that a server found for the same apply: they replace the conflicts of
+	// the plan. An empty Found means that the server found none. A server can also compare entries of versions for
+	// which the FieldManager has no Converter.
 	Found conflicts.Conflicts
 	// Semantics decide which values are equal in the comparison of live with the merged object; nil means the
 	// FieldManager's own. They do not affect conflicts, because a server finds conflicts before it decodes values.
@@ -368,9 +368,9 @@ func (p *Plan) Changes() iter.Seq[Change] {
 }
 
 // Changes yields the fields that differ between two states of an object of type t: first the added or modified fields,
-// then the removed fields, then the reordered lists, each in the order of fieldpath.Set.All. If only items differ that
-// do not fit their type, such as items without a key, their lists are modified. Changes yields nothing if both states
-// are equal in the semantics; nil means the semantics of JSON.
+// then the removed fields, then the reordered lists, each in the order of fieldpath.Set.All. If the only difference is
+// in items that do not fit their type, such as items without a key, their lists are modified. Changes yields nothing if
+// both states are equal in the semantics; nil means the semantics of JSON.
 func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if semantics.Equal(t, before, after) {

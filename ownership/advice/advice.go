@@ -23,7 +23,7 @@ import (
 type Suggestion struct {
 	// Why is the reason for the action, or its purpose, as text.
 	Why string `json:"why"`
-	// Action is nil if no program can do it, only a person.
+	// Action is nil if only a person can do what is suggested.
 	Action Action `json:"-"`
 	// Arguments are the arguments of the tenure command that does the action. Only commands set them.
 	Arguments []string `json:"arguments,omitempty"`
@@ -34,7 +34,7 @@ type Suggestion struct {
 type Promise struct {
 	// Unblocks promises that the apply, which was refused or had conflicts, now succeeds.
 	Unblocks bool `json:"unblocks,omitempty"`
-	// Keeps promises that no value that another manager owns changes.
+	// Keeps promises that the values that other managers own stay the same.
 	Keeps bool `json:"keeps,omitempty"`
 	// Moves are the fields whose owners change.
 	Moves []fieldpath.Path `json:"moves,omitempty"`

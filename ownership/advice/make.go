@@ -28,8 +28,8 @@ func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Su
 	}
 }
 
-// Remove lets the next apply of a manager remove fields that its intent lacks: they are transferred from owner, or
-// adopted if owner is nil, because nobody owns them.
+// Remove lets the next apply of a manager remove fields that its intent lacks: the fields are transferred from owner
+// or, if nobody owns them (owner is nil), adopted.
 func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, promise Promise) Suggestion {
 	promise.Moves = fields
 	set, mine := fieldpath.NewSet(fields...), managedfields.Key{Manager: manager}

@@ -6,8 +6,8 @@
 //
 // # Rules
 //
-//   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. Each has
-//     owners of its own, because a manager can own an item without its fields, and fields without the item
+//   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. Both have
+//     their own owners, because a manager can own an item without its fields, and fields without the item
 //     (spec rule 4.3). All lines of a long string show the same field.
 //   - The owner of an atomic list or map owns everything in it ([Whole]). The owner of duplicate items owns
 //     everything in them too, if its entry has no paths below their element: duplicates are compared as one leaf

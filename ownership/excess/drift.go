@@ -30,8 +30,8 @@ type DriftOptions struct {
 	// Applier is the manager that applies the manifest. Fields that it applied, and that the manifest lacks, are not
 	// drift: its next apply removes them.
 	Applier string
-	// Policy says which manager may own which fields. A manager that the policy does not name may own no fields,
-	// except components of the control plane and writes through the status subresource.
+	// Policy says which manager may own which fields. A manager that the policy does not name may own no fields.
+	// Components of the control plane, and writes through the status subresource, are not checked.
 	Policy *policy.Policy
 	// Defaulter sets the defaults that a server sets in code; nil for none.
 	Defaulter func(runtime.Object)

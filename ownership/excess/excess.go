@@ -126,7 +126,7 @@ func read(obj runtime.Object) (*metav1.PartialObjectMetadata, managedfields.Entr
 	return metadata, entries, nil
 }
 
-// Error is the error for a test that found fields that managers own but may not own.
+// Error lists fields that managers own but may not own, as an error for tests.
 type Error []Field
 
 // Error returns a line for each field.

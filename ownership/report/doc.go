@@ -12,10 +12,10 @@
 //
 // # Definitions
 //
-// Size is the length of an object as compact JSON, including its managed fields, which is how watches and lists
-// transfer it. etcd stores built-in kinds as protobuf, which makes the rest of an object smaller while managed fields
-// stay JSON, so that their share is larger there. In the cache of an informer that strips no fields, their share is
-// at least as large.
+// Size is the length of an object, including its managed fields, as compact JSON. Watches and lists transfer objects in
+// this form. etcd stores built-in kinds as protobuf, which makes the rest of an object smaller while managed fields
+// stay JSON, so that the share of managed fields is larger there. In the cache of an informer that strips no fields,
+// their share is at least as large.
 //
 // ManagedFields is the part of Size for metadata.managedFields, including its name; for a manager, it is the size of
 // its entries.
@@ -23,11 +23,11 @@
 // Fields of an entry are all its paths, including paths of items and maps that have other paths below them.
 //
 // LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object
-// or its ownership, but not when an apply changes nothing. A silent manager is one whose last write is longer ago
-// than Options.Silent; it may still apply every minute, so that a suggestion to drop it is only a question.
-// Components of Kubernetes, such as kube-controller-manager and kubelet, are never suggested to be dropped or
-// upgraded. Times at or before 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A manager whose last
-// write is in the future is not silent.
+// or its ownership, but not when an apply changes nothing. A silent manager is one whose last write is longer ago than
+// Options.Silent; it may still apply every minute, so that a suggestion to drop it is only a question. A report never
+// suggests dropping or upgrading Kubernetes components, such as kube-controller-manager and kubelet. Times at or before
+// 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A manager whose last write is in the future is not
+// silent.
 //
 // Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that a server sets
 // (spec rule 2.7) are not counted. Entries of all versions are compared by path, without conversion. For objects

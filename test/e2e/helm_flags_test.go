@@ -174,7 +174,7 @@ var helmFlagRows = []helmRow{
 		}
 		h.edit("c", "other", "a", "live")
 		out := h.helm(1, "tenure", "plan", "r", "r", "--set", "b=2", "--policy", "giveup.yaml")
-		require.Contains(h.t, out, `fields that "helm" updated first move to its applies`)
+		require.Contains(h.t, out, `fields that "helm" updated would first move to its Apply entry`)
 		h.helm(0, "tenure", "upgrade", "r", "r", "--set", "b=2", "--policy", "giveup.yaml", "--yes")
 		c := h.config("c")
 		require.Equal(h.t, map[string]string{"a": "live", "b": "2"}, c.Data)

@@ -44,7 +44,7 @@ func newNode(e Element, member bool, sub *Set) node { return node{e.text, sub, e
 func (n *node) elem() Element { return Element{n.kind, n.text} }
 
 // NewSet returns the set of the given paths. It omits the empty path, which names the whole object and which nobody
-// owns, and paths that are longer than a valid value is deep (spec rule 12.1).
+// owns, and paths with more elements than the maximum (spec rule 12.1).
 func NewSet(paths ...Path) *Set {
 	sets := make([]*Set, 0, len(paths))
 	for _, p := range paths {

@@ -40,8 +40,8 @@ func appendQuoted(b []byte, text string, s style) []byte {
 	return append(b, strings.ReplaceAll(strconv.Quote(text), "*", `\*`)...)
 }
 
-// ParsePath is the inverse of [Path.String]. It also accepts a name without the quotes that it needs, which ends at a
-// dot or bracket, and a value without quotes, which is a string unless it is JSON: [name=web].
+// ParsePath is the inverse of [Path.String]. It also accepts names and values without the quotes that they need. Such a
+// name ends at a dot or bracket, and such a value is a string unless it is JSON: [name=web].
 func ParsePath(text string) (p Path, err error) {
 	r := textReader{text}
 	for r.rest != "" {

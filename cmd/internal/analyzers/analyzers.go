@@ -27,16 +27,18 @@ func All() []*analysis.Analyzer {
 // MetadataUpdate finds updates of objects in which only metadata was changed.
 var MetadataUpdate = &analysis.Analyzer{
 	Name: "metadataupdate",
-	Doc: "find updates where only metadata was changed\n\nAn update sends the whole object. The controller then " +
-		"owns what its Go types write in another way, set or drop, and the next apply of the object's user is in conflict.",
+	Doc: "find updates of objects in which only metadata was changed\n\nAn update sends the whole object. The " +
+		"controller then owns fields that its Go types encode differently, set or drop, and the user's next apply is " +
+		"in conflict.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		copies := copies{}
 		eachUpdate(pass, func(call *ast.CallExpr, fn *ast.FuncDecl, obj types.Object) {
 			if k, first := changesOf(pass, fn.Body, obj, call); k == metadataOnly {
 				pass.Report(analysis.Diagnostic{
 					Pos: call.Pos(),
-					Message: fmt.Sprintf("update sends all of %s, where only metadata was changed, and owns what its Go type "+
-						"writes in another way: send a patch of the metadata, or an apply", obj.Name()),
+					Message: fmt.Sprintf("update sends the whole %s, in which only metadata was changed, and owns "+
+						"fields that its Go type encodes differently: send a patch of the metadata, or an apply",
+						obj.Name()),
 					SuggestedFixes: copies.patch(pass, fn, call, first),
 				})
 			}
@@ -48,8 +50,8 @@ var MetadataUpdate = &analysis.Analyzer{
 // PrimaryUpdate finds updates of the objects that a reconciler reconciles.
 var PrimaryUpdate = &analysis.Analyzer{
 	Name: "primaryupdate",
-	Doc: "find updates of the objects that a reconciler is for\n\nTheir spec is the user's. An update sends the whole " +
-		"object, and the controller then owns fields of the spec that its Go types write in another way.",
+	Doc: "find updates of the objects that a reconciler reconciles\n\nThe spec belongs to the user. An update sends " +
+		"the whole object, and the controller then owns fields of the spec that its Go types encode differently.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		isPrimary := primaries(pass)
 		eachUpdate(pass, func(call *ast.CallExpr, fn *ast.FuncDecl, obj types.Object) {
@@ -57,8 +59,8 @@ var PrimaryUpdate = &analysis.Analyzer{
 				return
 			}
 			if k, _ := changesOf(pass, fn.Body, obj, call); k != metadataOnly {
-				pass.Reportf(call.Pos(), "update sends all of %s, which the reconciler is for: its spec is the user's. Send "+
-					"a patch of what was changed, or an apply", obj.Name())
+				pass.Reportf(call.Pos(), "update sends the whole %s, which is reconciled here: its spec belongs to "+
+					"the user. Send a patch of the changes, or an apply", obj.Name())
 			}
 		})
 		return nil, nil
@@ -69,12 +71,12 @@ var PrimaryUpdate = &analysis.Analyzer{
 var ReadApply = &analysis.Analyzer{
 	Name: "readapply",
 	Doc: "find applies of whole objects that were read\n\nSuch an object has defaults of the server and fields of " +
-		"others. Its applier owns them all.",
+		"other managers. The applier then owns them all.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		eachCall(pass, func(call *ast.CallExpr, fn *ast.FuncDecl) {
 			if obj := appliedBy(pass, call); obj != nil && isRead(pass, fn, obj, call) {
-				pass.Reportf(call.Pos(), "apply of all of %s, which was read: it owns the defaults and the fields of others, too. "+
-					"Apply an object with what is meant", obj.Name())
+				pass.Reportf(call.Pos(), "apply of the whole %s, which was read: the applier then also owns defaults, "+
+					"and fields of other managers. Apply an object that contains only the intended fields", obj.Name())
 			}
 		})
 		return nil, nil

@@ -28,8 +28,8 @@ func newApply(env *process.Env) *cobra.Command {
 		Use:   "apply -f FILE|DIR|-",
 		Short: "Apply manifests with server-side apply",
 		Long: `Apply applies every document to the objects of --store or --live, as a server does
-for kubectl apply --server-side. If there is a conflict, it prints both values and
-the ways out. For a cluster, use plan --apply.
+for kubectl apply --server-side. If there is a conflict, it prints the live value,
+the applied value and the ways out. For a cluster, use plan --apply.
 
 A document is the intent of the manager that --field-manager names: the manager owns
 the fields in it. If the apply would change a field that another manager owns, that
@@ -180,10 +180,10 @@ func newReplace(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replace -f FILE|DIR|-",
 		Short: "Replace objects, as an update does",
-		Long: `Replace stores every document in place of the object of --store or --live, or
-creates it, as an update (HTTP PUT) does. The manager owns what it added or changed;
-other managers lose fields that were changed or removed. There are no conflicts. For
-a cluster, use kubectl replace.
+		Long: `Replace stores every document in place of its object in --store or --live, or
+creates the object, as an update (HTTP PUT) does. The manager owns what it added or
+changed; other managers lose fields that were changed or removed. There are no
+conflicts. For a cluster, use kubectl replace.
 
 The managed fields of a document replace the managed fields of the object. If a
 document has none, the object keeps its managed fields, and the manager becomes the

@@ -109,13 +109,13 @@ apply would do, reports conflicts with the ways out of them, and moves ownership
 without losing fields.
 
 Commands act on the cluster that kubectl uses. With --store FILE they act on a store
-instead, a file in which an API server in this process keeps objects; with --live
-FILE, on objects in files, and print the result. apply, replace and delete act only
-on stores and files: in a cluster, use plan --apply, kubectl replace and kubectl
-delete.
+instead: a file with the objects of an API server that runs in this process. With
+--live FILE they act on objects in files, and print the result. apply, replace and
+delete act only on stores and files: in a cluster, use plan --apply, kubectl replace
+and kubectl delete.
 
 Exit status: 0 on success, 1 on a conflict or any error, 4 if some objects could not
-be read, which stderr names; for plan, conflicts and watch, see their help.`,
+be read (stderr names them). For plan, conflicts and watch, see their help.`,
 		Example: `  # who owns which field, and what would this apply do?
   tenure blame deployment/web -n shop
   tenure plan -f deployment.yaml --field-manager web

@@ -20,13 +20,13 @@ func newExtract(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extract KIND[/NAME] [NAME…] | -f FILE | --live FILE --manager NAME",
 		Short: "Print a manifest with the fields that a manager owns",
-		Long: `Extract prints the manifest that a manager would apply to own the fields that it
-owns now: these fields with their live values, without fields of the server or of
-other managers. Use it if the manifest is lost, or if fields were moved to a new
-manager.
+		Long: `Extract prints a manifest with the fields that a manager owns and their live values,
+without fields of the server or of other managers. If the manager applies this
+manifest, it owns the same fields as before. Use extract if the manifest is lost, or
+if fields were moved to a new manager.
 
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
-manager owns nothing are omitted; if you named such an object, it is an error.
+manager owns nothing are omitted; naming such an object is an error.
 
 Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 		Example: `  tenure extract deployment/web -n shop --manager flux > web.yaml

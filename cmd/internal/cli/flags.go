@@ -233,11 +233,11 @@ func (f *objectFlags) eachObject(
 ) error {
 	switch hasInputs := !f.inputs.Empty(); {
 	case f.app != "" && (hasInputs || len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
-		return errors.New("expected objects of an application (--app), in manifests (-f, -k), or by name, -l and -A, got two")
+		return errors.New("choose objects in one way only: by --app, by manifests (-f, -k), or by name, -l and -A")
 	case hasInputs && (len(args) > 0 || f.all || f.selector != "" || f.fields != ""):
-		return errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
+		return errors.New("choose objects in one way only: by manifests (-f, -k), or by name, -l and -A")
 	case f.live != nil && (f.all || f.fields != ""):
-		return errors.New("--live chooses objects by kind, name and label: expected no -A and no --field-selector")
+		return errors.New("--live cannot be used with -A or --field-selector, only with KIND, NAME and -l")
 	case f.live == nil && !hasInputs && f.app == "" && len(args) == 0:
 		return errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, --app, manifests with -f, or --live")
 	}

@@ -101,7 +101,7 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
-		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
+		fmt.Fprintf(out, "%s: apply %d of %d, by %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
 		shown.WriteEffects(out, planning.Planned{Desired: w, Plan: step.Plan})
 	}
 	if f.dryRun {
@@ -152,7 +152,7 @@ func (f *handoverFlags) applySteps(
 		object, err = place.ApplyShown(f.env.Context, p, w.Target, step.Intent.Object, options)
 		switch {
 		case err != nil && i > 0:
-			return nil, fmt.Errorf("apply %d of %d, of %q, failed; %q already owns the fields; run the same command "+
+			return nil, fmt.Errorf("apply %d of %d, by %q, failed; %q already owns the fields; run the same command "+
 				"again to continue: %w", i+1, len(steps), step.Manager, f.temporary, err)
 		case err != nil:
 			return nil, err

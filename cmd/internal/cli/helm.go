@@ -63,12 +63,12 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 		Short: "Show what an upgrade of a release would do",
 		Long: `Plan renders the release as helm upgrade --dry-run=server does, adds the labels and
 annotations that Helm adds, and shows changes, removed fields, conflicts and
-rejected objects, as tenure plan does. --policy FILE decides conflicts. It also
-decides about values that other managers own and that stringData of a Secret would
-overwrite. All other flags are Helm's. Hooks are not planned. A note names
+rejected objects, as tenure plan does. --policy FILE decides conflicts. The policy
+also decides whether stringData of a Secret overwrites values that other managers
+own. All other flags are Helm's. Hooks are not planned. A note names
 CustomResourceDefinitions in the cluster that differ from the folder crds/; Helm
-does not upgrade them. The chart is rendered twice, at least a second apart, and
-values that differ are named, such as results of randAlphaNum, genCA and now.
+does not upgrade them. The chart is rendered twice, at least a second apart. The
+plan names values that differ, such as results of randAlphaNum, genCA and now.
 
 If an older release applied an object client-side, as Helm 3 does, its fields move
 to server-side apply first. The plan is for the object after this move, and is made
@@ -252,8 +252,8 @@ func newHelmPostRender(env *process.Env) *cobra.Command {
 from standard input, decides their conflicts by a policy, and prints the result.
 Fields that are given up are omitted, including keys of stringData, and shared
 fields get their owners' values. Forced fields stay: helm upgrade needs
---force-conflicts for them. A refused conflict is an error, before Helm has written
-anything. Hooks do not change.
+--force-conflicts for them. If a conflict is refused, post-render fails before Helm
+writes anything. Hooks do not change.
 
 Set -n to the namespace of the release: Helm does not pass it to post-renderers. The
 cluster and the user come from Helm's variables, such as HELM_KUBETOKEN. When helm

@@ -35,12 +35,13 @@ var moveVerbs = []moveVerb{
 the fields to the manifest of the new manager, and remove them from the manifest of
 the old one.
 
---from alone selects all entries of that manager. The fields move to the Apply entry
-of --to, or with --to-operation Update to its Update entry. By default, that is its
-entry for the main resource, even for replicas that kubectl scale set. It is its
-entry for a subresource in two cases: the fields are in the status, or --to applies
-only through the subresource of the fields. --to-subresource selects another
-subresource; '' selects the main resource.
+--from without --from-operation and --from-subresource selects all entries of that
+manager. The fields move to the Apply entry of --to or, with --to-operation Update,
+to its Update entry. They move to the entry for the main resource, even replicas
+that kubectl scale set, with two exceptions: fields of a status entry move to the
+entry for the status; and if --to applies only through the subresource of the old
+entry, the fields move to the entry for that subresource. --to-subresource selects
+another subresource; '' selects the main resource.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -204,11 +205,11 @@ const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and what their next applies will then delete or
 take back. Only the managed fields of the objects change. In a cluster or a store,
-the command asks before it writes. It does not write an object that has since
-changed, if its preview would now be different. With several objects, the ones with
-nothing to move are only counted; --show-unchanged lists them. With --live, the
-resulting objects are printed. -o patch prints a JSON Patch for a server; the patch
-fails if the object's resourceVersion has changed.
+the command asks before it writes. If an object has changed since, and its preview
+would now be different, the command does not write it. With several objects, the
+ones with nothing to move are only counted; --show-unchanged lists them. With
+--live, the resulting objects are printed. -o patch prints a JSON Patch for a
+server; the patch fails if the object's resourceVersion has changed.
 
 Exit status: 0 if all moves were made, or there was nothing to move; 1 on any error,
 if the user did not confirm, or if an object that was named has nothing to move.`

@@ -50,10 +50,10 @@ The live objects are in the cluster, in the store of --store, or in the files of
 --live.
 
 All documents are planned as if applied together: a document may use a kind or a
-namespace that another document creates. With --store, it must be an earlier
-document. In a cluster, an object whose namespace does not exist is an error,
-because its apply would fail. (kubectl apply accepts objects of a new kind only in a
-second run.)
+namespace that another document creates. With --store, the other document must come
+first. In a cluster, a namespace that neither exists nor is created by the input is
+an error, because the apply would fail. (kubectl apply accepts objects of a new kind
+only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
 kinds, that 1000m equals 1 and that an empty list equals a missing list. With
@@ -81,25 +81,26 @@ own entry.
 
 With --prune, the plan lists the objects that an apply would delete because they are
 no longer in the input. These are objects that kubectl apply or the manager applied,
-in the namespaces of the input, with the labels of -l. Their kinds are those that
-kubectl apply --prune deletes, or those that --prune-allowlist names. (kubectl
-itself deletes only objects of kubectl apply.) With --app, the plan lists the
-objects of an application instead. For an ApplySet, it lists the members that
-kubectl apply --prune --applyset deletes: those of the kinds and in the namespaces
-that the parent of the ApplySet names. The label of the members is added to the
+in the namespaces of the input, with the labels of -l. The plan considers the kinds
+that kubectl apply --prune deletes, or the kinds that --prune-allowlist names.
+(kubectl itself deletes only objects of kubectl apply.) With --app, the plan lists
+the objects of an application instead. For an ApplySet, it lists the members that
+kubectl apply --prune --applyset deletes: members in the namespaces and of the kinds
+that the parent of the ApplySet names. The plan adds the label of the members to the
 intents. The parent itself is not planned.
 
 With --policy, the rules in a file decide conflicts (see tenure policy --help). The
 plan shows each decision with its rule, and what the apply does after those
 decisions. Conflicts without a rule, and refused ones, remain.
 
-With --drift, the plan also lists owned fields and list items of the live objects
-that the manifests lack and that none of their owners may own. For each, it shows
-the value, the owners, the last write of the owners' entries, and the commands that
-end the drift. The permissions of the policy say which manager may own which fields;
-a manager that the policy does not name may own nothing. Components of the control
-plane, and fields written through the status subresource, are left out. Unowned
-fields are listed separately, and a default that only an Update owns is no drift.
+With --drift, the plan also lists fields and list items of the live objects if they
+are owned, the manifests lack them, and none of their owners may own them. For each,
+it shows the value, the owners, the last write of the owners' entries, and the
+commands that end the drift. The permissions of the policy say which manager may own
+which fields; a manager that the policy does not name may own nothing. Components of
+the control plane, and fields written through the status subresource, are left out.
+Unowned fields are listed separately, and a default that only an Update owns is no
+drift.
 
 Values of Secrets are not shown.
 
@@ -110,9 +111,9 @@ time. A document that fails does not stop the others. With --prune, it then dele
 the objects that are listed as pruned. The exit status of --apply is 0 if everything
 was applied, or if there was nothing to apply.
 
-Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
-would change, an object would be deleted, or something drifts, 2 on a conflict, 3 on
-any error, 4 if there is no conflict and no error, but you may not apply an object
+Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
+would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
+any error; 4 if there is no conflict and no error, but you may not apply an object
 that would change. With several documents, it is the first of 3, 2, 4 and 1 that any
 document has.`,
 		Example: `  # what would change in the cluster?
@@ -135,13 +136,14 @@ document has.`,
 	cmd.Flags().BoolVar(&flags.plain, "plain", false,
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "plan without the server: send no dry runs")
-	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
+	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan an apply that takes over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
 		"include metadata.managedFields in -o diff")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
 		"list unchanged objects too, if there are several objects")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
-	cmd.Flags().BoolVar(&flags.drift, "drift", false, "also list fields that manifests lack and no owner may own")
+	cmd.Flags().BoolVar(&flags.drift, "drift", false,
+		"also list owned fields that manifests lack and that none of their owners may own")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // formats that view.Plans knows
@@ -156,7 +158,7 @@ func (f *planFlags) checkFlags() error {
 	case f.confirm.Yes && !f.apply:
 		return errors.New("--yes needs --apply")
 	case f.drift && (f.apply || f.subresource != "" || f.format == "diff"):
-		return errors.New("--drift cannot be combined with --apply, --subresource and -o diff")
+		return errors.New("--drift cannot be combined with --apply, --subresource or -o diff")
 	case f.summary && (f.unchanged || f.format == "diff" || f.format == "html"):
 		return errors.New("--summary cannot be used with --show-unchanged, -o diff or -o html")
 	case f.apply:
@@ -307,8 +309,8 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 		f.noteRead(d)
 		unasked[d.Unasked]++
 		if d.Unasked == planning.HasMoved {
-			fmt.Fprintf(env.Stderr, "note: %s: planned without the server: fields that %q updated first move to its applies\n",
-				d.Title(), f.manager)
+			fmt.Fprintf(env.Stderr, "note: %s: planned without the server: fields that %q updated would first move "+
+				"to its Apply entry\n", d.Title(), f.manager)
 		}
 		if d.Undecodable != nil {
 			fmt.Fprintf(env.Stderr, "note: %s: %s\n", d.Title(), printable.Text(f.undecodable(d.Undecodable, d.Drop).Error()))

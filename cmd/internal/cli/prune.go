@@ -111,7 +111,7 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 		return app, err
 	}
 	if tool := app.ApplySet.Tooling; !app.IsNew() && tool != kubectlManager {
-		return nil, fmt.Errorf("--app %s: expected an ApplySet of kubectl, got one of %q", f.pruning.app, tool)
+		return nil, fmt.Errorf("--app %s: expected an ApplySet of kubectl, got an ApplySet of %q", f.pruning.app, tool)
 	}
 	for i := range docs {
 		if docs[i].Err == nil {

@@ -44,11 +44,11 @@ entries of versions that are no longer served; managers that have not written fo
 some time; unowned and shared fields; and entries that were merged into
 ancient-changes. It ends with suggested commands.
 
-Report reads objects of KIND, or of all kinds that can be listed, in the namespace
-of the kubeconfig, or in all with -A; with -f, the live objects of manifests; with
---live, objects in files. It reads objects in chunks, and keeps only some examples
-in memory. Kinds that the user may not list are omitted, with a note, unless they
-were named.
+Report reads objects of KIND, or of all kinds that can be listed: in the namespace
+of the kubeconfig or, with -A, in all namespaces. With -f, it reads the live objects
+of manifests; with --live, objects in files. It reads objects in chunks, and keeps
+only some examples in memory. Kinds that the user may not list are omitted, with a
+note, unless they were named.
 
 With --policy, report lists only the fields that managers own but may not own, each
 with its owner and the time of the entry. The policy's permissions, and its rules
@@ -103,7 +103,7 @@ nothing drifts, 1 if something does, 3 on any error.`,
 	cmd.Flags().StringVar(&flags.policy, "policy", "",
 		"list fields that managers own although the policy in `FILE` does not permit it")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
-		"list owned fields that none of their owners may own by the policy, and the commands that end the drift")
+		"list owned fields that, by the policy, none of their owners may own, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html")
 	return cmd
@@ -176,7 +176,7 @@ func (f *reportFlags) printExcess(args []string) error {
 // printDrift prints the fields that no manager with permission owns.
 func (f *reportFlags) printDrift(args []string) error {
 	if f.policy == "" {
-		return errors.New("--drift: without a manifest, only a policy says who may own what: expected --policy")
+		return errors.New("--drift needs --policy: without a manifest, only a policy says who may own what")
 	}
 	rules, err := readPolicy(f.env, f.policy)
 	if err != nil {

@@ -31,9 +31,9 @@ func newTest(env *process.Env) *cobra.Command {
 		Long: `Test runs scenarios. A scenario is a text file (txtar) with a type, the writes of
 several managers in order, and the expected result of each write: the whole object
 with its managed fields, conflicts, or no change. A step can also run writes in
-every order in which they can happen, and report whether all orders end with the
-same object, which orders conflict, and the shortest pair of orders that end
-differently. PATH is a scenario, or a folder of them (.txtar, at any depth).
+every order in which they can happen. It reports whether all orders end with the
+same object, which orders conflict, and two orders that differ by one swap and end
+differently. PATH is a scenario, or a folder of scenarios (.txtar, at any depth).
 
   Two managers share a field when both apply the same value.
 
@@ -97,7 +97,7 @@ Exit status: 0 if all scenarios passed, 1 if any failed, or on any error.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "write the result of each step into the file, as the expected one")
+	cmd.Flags().BoolVar(&update, "update", false, "write the result of each step into the file, as the expected result")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print a line for every scenario")
 	return cmd
 }

@@ -58,16 +58,16 @@ shows the plan of each manifest, as tenure plan makes it, with conflicts and dri
 A manifest is planned again when its object changes. The page writes nothing: ways
 out are commands to copy.
 
-Without KIND it follows all kinds that can be listed except Events and Leases; in
-the namespace of the kubeconfig, or in all with -A. It can read what the user of the
-kubeconfig can read. Values of Secrets never reach the page.
+Without KIND it follows all kinds that can be listed, except Events and Leases: in
+the namespace of the kubeconfig or, with -A, in all namespaces. It can read what the
+user of the kubeconfig can read. Values of Secrets never reach the page.
 
 The page is served on the loopback interface only, and its address has a token that
 is new each time. Anyone who has the address sees what you may see: do not pass it
 on. The browser is opened unless --no-browser is given. Ctrl-C ends the command.
 
 Exit status: 0 when it is interrupted, 1 on any error, 4 if something could not be
-watched, which is named on stderr.`,
+watched; stderr names it.`,
 		Example: `  tenure ui -n shop
   tenure ui -A -f manifests/ --field-manager flux
 

@@ -83,7 +83,7 @@ lacks.
 	set.BoolVar(&flags.options.Release, "release", false,
 		"give up the fields that do not move, so that nobody owns them")
 	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
-		"keep the annotation, with the manager kubectl-last-applied")
+		"keep the annotation, and make the manager kubectl-last-applied its owner")
 	flags.completeOwners()
 	return cmd
 }

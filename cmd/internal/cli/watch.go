@@ -57,16 +57,16 @@ because two replicas or two manifests use its name. It reports managers whose wr
 change nothing but times, and managed fields that grow. Writes without any change
 are only in an audit log: a watch has no events for them.
 
-Without KIND it watches all kinds that can be listed; in the namespace of the
-kubeconfig, or in all with -A. With --audit-log it reads an audit log of an API
-server instead. The audit policy must have the level RequestResponse for the kinds
-in question. A write to a scale subresource is treated as a write of .spec.replicas,
-if the log has an earlier write of the object.
+Without KIND it watches all kinds that can be listed: in the namespace of the
+kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit log of
+an API server instead. The audit policy must have the level RequestResponse for the
+kinds in question. A write to a scale subresource is treated as a write of
+.spec.replicas, if the log has an earlier write of the object.
 
-On a terminal, the table is redrawn in place; if it does not fit, the rest is
-printed at the end. If stdout is not a terminal, each finding is printed on a line
-when it is found, and the table at the end. With -o json, each occurrence of a
-finding is a line of JSON.
+On a terminal, a table of the findings is redrawn in place; if it does not fit, the
+rest is printed at the end. If stdout is not a terminal, each finding is printed on
+a line when it is found, and the table at the end. With -o json, each occurrence of
+a finding is a line of JSON.
 
 Exit status: 0 if it ends without a fight, 1 if there was a fight, 3 on any error, 4
 if there was no fight, but something could not be watched; stderr names it.`,

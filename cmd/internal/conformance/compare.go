@@ -240,7 +240,7 @@ func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	case got != nil:
 		isNew := want.UTC().Format(time.RFC3339) >= w.second
 		if !w.before.IsZero() && isNew != got.After(w.before) {
-			add(d, "%s: the time is that of this write: %t, want %t", d.entry, !isNew, isNew)
+			add(d, "%s: has the time of this write: %t, want %t", d.entry, !isNew, isNew)
 		}
 		w.updated = slices.MaxFunc([]time.Time{w.updated, got.Time}, time.Time.Compare)
 	}

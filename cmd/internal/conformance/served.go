@@ -123,7 +123,7 @@ func (s *served) addDefined(ctx context.Context, d *Definitions, config *rest.Co
 		d.all = append(d.all, c)
 	}
 	if len(d.all) == count {
-		return errors.New("the server has no discovery of API groups, and no CustomResourceDefinition of this one")
+		return errors.New("the server has no discovery of API groups, and no CustomResourceDefinition of the group")
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func (c *cluster) makeNamespace() (string, error) {
 		},
 	})
 	if err == nil && made == nil {
-		err = errors.New("the server serves no namespaces: conformance resources with --namespace needs none")
+		err = errors.New("the server serves no namespaces: use conformance resources --namespace, which creates none")
 	}
 	return name, err
 }

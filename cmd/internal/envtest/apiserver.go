@@ -58,12 +58,12 @@ type serverFlags struct {
 func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "bind-address", "127.0.0.1", "loopback address to listen on")
 	set.StringVar(&f.advertise, "advertise-address", "",
-		"address in the Endpoints kubernetes, no loopback address (default: as kube-apiserver finds it)")
+		"address in the Endpoints \"kubernetes\", not a loopback address (default: found as by kube-apiserver)")
 	set.StringVar(&f.serviceRange, "service-cluster-ip-range", "10.0.0.0/24", "range of the cluster IPs of Services")
-	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 is any free port")
-	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key, which are created")
+	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 selects any free port")
+	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key; created unless both exist")
 	set.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate")
-	set.StringVar(&f.keyFile, "tls-private-key-file", "", "its key")
+	set.StringVar(&f.keyFile, "tls-private-key-file", "", "private key of the serving certificate")
 	set.StringVar(&f.clientCA, "client-ca-file", "", "CAs of client certificates")
 	set.StringVar(&f.tokens, "token-auth-file", "", "CSV file with token, user, uid and groups")
 	set.BoolVar(&f.anonymous, "anonymous-auth", true, "allow requests without credentials, as user system:anonymous")
@@ -78,10 +78,10 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.featureGates, "feature-gates", nil, "features of Kubernetes, such as WatchList=false")
 	f.audit = genericoptions.NewAuditOptions()
 	f.audit.AddFlags(set)
-	set.IntVar(&f.requests, "max-requests-inflight", 0, "limit of requests in flight; 0 is 400")
+	set.IntVar(&f.requests, "max-requests-inflight", 0, "limit of requests in flight; 0 means 400")
 	set.DurationVar(&f.timeout, "request-timeout", time.Minute, "time to process a request")
 	set.StringVar(&f.version, "version", "false",
-		"print the version of Kubernetes, or set the one that is reported, such as "+openapi.KubernetesVersion+"-custom")
+		"print the version of Kubernetes, or set the version to report, such as "+openapi.KubernetesVersion+"-custom")
 	set.Lookup("version").NoOptDefVal = "true"
 }
 
@@ -120,8 +120,9 @@ func (f *serverFlags) printVersion(out io.Writer) (printed bool, err error) {
 		openapi.KubernetesVersion, openapi.KubernetesVersion, f.version)
 }
 
-const serverHelp = `kube-apiserver of Tenure serves the Kubernetes API to tests. Other flags of
-kube-apiserver than listed here are accepted, with a warning, and have no effect.
+const serverHelp = `kube-apiserver of Tenure serves the Kubernetes API to tests. Flags of
+kube-apiserver that are not listed here are accepted, with a warning, and have no
+effect.
 
 `
 

@@ -36,8 +36,8 @@ func Program(name string) func(*process.Env, []string) int {
 
 // noKubectl is run as kubectl if there is no kubectl in PATH. It reports that, and fails.
 func noKubectl(env *process.Env, _ []string) int {
-	fmt.Fprintln(env.Stderr, `kubectl: none was on the PATH of "tenure envtest"; install it and run that again, `+
-		`or set TEST_ASSET_KUBECTL to its path`)
+	fmt.Fprintln(env.Stderr, `kubectl: "tenure envtest" found no kubectl on its PATH; install kubectl and run `+
+		`"tenure envtest" again, or set TEST_ASSET_KUBECTL to the path of kubectl`)
 	return 1
 }
 
@@ -104,21 +104,21 @@ and prints its path:
   kube-apiserver   this command, which accepts the flags that envtest passes
   etcd             this command, a placeholder for etcd: the objects are in the
                    memory of kube-apiserver
-  kubectl          the kubectl on the PATH; without one, a program that reports that
+  kubectl          the kubectl on the PATH, or else a program that reports an error
 
 The folder is in the user's cache, unless --dir names another one. It contains
 links, and stays valid until this command is moved or removed.
 
-With --policy, the kube-apiserver of the folder judges each write by the permissions
-of a policy (see policy init). Where a manager comes to own a field that it may not
-own, the client gets a warning, and ownership.txt in the folder gets a line with the
-value and the owners before. Dry runs and writes through scale are not judged; a
-write that a webhook refuses later is.
+With --policy, the kube-apiserver of the folder checks each write against the
+permissions of a policy (see policy init). If a manager gains a field that it may
+not own, the client gets a warning, and ownership.txt in the folder gets a line with
+the previous value and owners of the field. Dry runs and writes to the scale
+subresource are not checked. A write is checked even if a webhook rejects it later.
 
 Exit status: 0, or 1 if the folder can't be made.`,
 		Example: `  KUBEBUILDER_ASSETS=$(tenure envtest) go test ./...
 
-  # fail if the operator came to own more than its policy permits
+  # fail if the operator gained fields that its policy does not permit
   export KUBEBUILDER_ASSETS=$(tenure envtest --dir bin --policy policy.yaml)
   go test ./... && test ! -s bin/ownership.txt
 
@@ -140,7 +140,7 @@ Exit status: 0, or 1 if the folder can't be made.`,
 				return err
 			}
 			if policyFile != "" && dir == "" {
-				return errors.New("cannot judge by --policy in a folder that other test suites use; name one by --dir")
+				return errors.New("--policy needs --dir: other test suites use the default folder, too")
 			}
 			if err := MakeFolder(folder, binary, env.Getenv("PATH")); err != nil {
 				return err
@@ -156,6 +156,6 @@ Exit status: 0, or 1 if the folder can't be made.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "`FOLDER` to make, instead of one in the user's cache")
-	cmd.Flags().StringVar(&policyFile, "policy", "", "`FILE` with the permissions by which writes are judged; requires --dir")
+	cmd.Flags().StringVar(&policyFile, "policy", "", "check writes against the permissions in `FILE`; needs --dir")
 	return cmd
 }

@@ -76,7 +76,7 @@ func judgeByPolicy(program string) (func(context.Context, *admission.Write) ([]s
 		}
 		taken, err := excess.FindTaken(p, before, after)
 		if err != nil { // do not reject writes because of undecodable entries
-			return []string{"cannot judge the owners: " + err.Error()}, nil
+			return []string{"cannot check the owners: " + err.Error()}, nil
 		}
 		if len(taken) == 0 {
 			return nil, nil

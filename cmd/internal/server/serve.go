@@ -77,27 +77,28 @@ The store is the file of --store, which no other command can use at the same tim
 or an etcd, which several servers can share; or, with --memory, empty and in memory.
 
 Serve adds a context to the kubeconfig and prints its path. The context is called
-tenure, or tenure-2 and so on, and has the address, the certificate and the token of
-an administrator, who may do everything. Each --user has a context too, such as
-ann@tenure, and may do everything unless --rbac is given. Serve changes nothing else
-in the file, also not the current context.
+tenure, or tenure-2 and so on. It has the address and the certificate of the server,
+and the token of an administrator, who may do everything. Each --user has a context
+too, such as ann@tenure, and may do everything unless --rbac is given. Serve changes
+nothing else in the file; the current context stays the same.
 
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store. With --until-eof it also ends
-when its standard input ends: a test that pipes it ends the server by its own end.
+when its standard input ends. If a test starts the server with a pipe as standard
+input, the server ends when the test ends.
 
 With -o json, serve prints one line of JSON for programs as soon as it serves: url,
 certificateAuthorityData (base64), token, and with --kubeconfig kubeconfig and
 context. Without --kubeconfig, it then writes no kubeconfig.
 
-The server listens on this computer only. With --host, which names it for clients on
-other computers, --listen may be any address. The name is in the server's
-certificate and in the kubeconfig. Every client needs the certificate and the token
-in the kubeconfig.
+The server listens on this computer only. With --host, --listen may be any address:
+--host is the name of the server for clients on other computers, and is in the
+server's certificate and in the kubeconfig. Every client needs the certificate and
+the token in the kubeconfig.
 
-With --audit-log-path, requests are recorded as kube-apiserver does, by the policy
-of --audit-policy-file; without a policy, all writes with their bodies. tenure watch
---audit-log reads the log.
+With --audit-log-path, serve records requests as kube-apiserver does, by the policy
+in --audit-policy-file. Without a policy, it records all writes with their bodies.
+tenure watch --audit-log reads the log.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve --store shop.db
@@ -128,7 +129,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set := cmd.Flags()
 	set.StringVar(&flags.store, "store", "", "`FILE` with the objects; it is created if it does not exist")
 	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, instead of a file")
-	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is any free port")
+	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 selects any free port")
 	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig",
 		"`FILE` with the kubeconfig to add a context to")
 	set.StringArrayVar(&flags.definitions, "crd", nil,
@@ -139,7 +140,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringSliceVar(&flags.bootstrap, "bootstrap", []string{"rbac", "priorityclasses", "flowschemas", "service"},
 		"`SETS` of objects to create as kube-apiserver does, or none")
 	set.BoolVar(&flags.controllers, "controllers", false,
-		"leave to controllers what is theirs: Namespaces, and finalizers of deletions and volumes")
+		"leave deleted Namespaces, and the finalizers of deletions and volumes, to controllers")
 	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	set.StringSliceVar(&flags.hosts, "host", nil,

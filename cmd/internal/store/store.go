@@ -59,10 +59,10 @@ func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, bbolt.ErrInUse):
-		return fmt.Errorf(`%w: if it is "tenure serve", use kubectl against that, or end it first`, err)
+		return fmt.Errorf(`%w: if that process is "tenure serve", use kubectl with that server, or end it first`, err)
 	case errors.Is(err, bbolt.ErrFormat):
-		return fmt.Errorf(`%w: with the version of tenure that wrote it, "get -o yaml --show-managed-fields" `+
-			`prints the objects; this one can "replace" them into a new file`, err)
+		return fmt.Errorf(`%w: print the objects with "get -o yaml --show-managed-fields" of the version of tenure `+
+			`that wrote it, and write them to a new file with "replace" of this version`, err)
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (r *reconciler) finalizer(key any) error {
 		return fmt.Errorf("%v: %w", thing, err)
 	}
 	if controllerutil.AddFinalizer(&thing, "x") {
-		return r.Update(nil, &thing) // want `update sends all of thing, where only metadata was changed`
+		return r.Update(nil, &thing) // want `update sends the whole thing, in which only metadata was changed`
 	}
 	return r.Status().Update(nil, &thing)
 }
@@ -50,7 +50,7 @@ func (r *reconciler) labels(o *Other) error {
 	o.Labels["a"] = "b"
 	delete(o.Annotations, "c")
 	o.SetLabels(o.GetLabels())
-	return r.Client.Update(nil, o) // want `update sends all of o, where only metadata was changed`
+	return r.Client.Update(nil, o) // want `update sends the whole o, in which only metadata was changed`
 }
 
 func (r *reconciler) more(o, p, q *Other) error {
@@ -68,10 +68,10 @@ func (r *reconciler) more(o, p, q *Other) error {
 
 func (r *reconciler) primary(t, u *Thing) error {
 	t.Spec.Size = 3
-	_ = r.Update(nil, t) // want `update sends all of t, which the reconciler is for`
+	_ = r.Update(nil, t) // want `update sends the whole t, which is reconciled here`
 	u.Labels["a"] = "b"
 	u.Default()
-	return r.Update(nil, u) // want `update sends all of u, which the reconciler is for`
+	return r.Update(nil, u) // want `update sends the whole u, which is reconciled here`
 }
 
 // SetControllerReference changes the owned object, not the owner.
@@ -80,13 +80,13 @@ func (r *reconciler) owner(o, p *Other) error {
 		return err
 	}
 	_ = r.Update(nil, o)
-	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
+	return r.Update(nil, p) // want `update sends the whole p, in which only metadata was changed`
 }
 
 // A function that is not a method may belong to any reconciler.
 func plain(c client.Client, t *Thing) error {
 	t.Spec.Size = 3
-	return c.Update(nil, t) // want `update sends all of t, which the reconciler is for`
+	return c.Update(nil, t) // want `update sends the whole t, which is reconciled here`
 }
 
 type Plain struct {
@@ -98,7 +98,7 @@ func setUp(b *builder.Builder) { b.For(&Plain{}) }
 
 func (r *reconciler) plain(p *Plain) error {
 	p.Size = 3
-	return r.Update(nil, p) // want `update sends all of p, which the reconciler is for`
+	return r.Update(nil, p) // want `update sends the whole p, which is reconciled here`
 }
 
 type other struct{ client.Client }
@@ -137,7 +137,7 @@ func (r *reconciler) returns(t *Thing) error {
 	if isFull(t) {
 		t.SetLabels(nil)
 	}
-	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
+	return r.Update(nil, t) // want `update sends the whole t, in which only metadata was changed`
 }
 
 // The response replaces the object.
@@ -147,7 +147,7 @@ func (r *reconciler) created(t *Thing) error {
 		return err
 	}
 	t.SetLabels(nil)
-	return r.Update(nil, t) // want `update sends all of t, where only metadata was changed`
+	return r.Update(nil, t) // want `update sends the whole t, in which only metadata was changed`
 }
 
 // Responses to updates and patches replace the object, too.
@@ -157,26 +157,26 @@ func (r *reconciler) written(o, p *Other) error {
 		return err
 	}
 	o.SetLabels(nil)
-	_ = r.Update(nil, o) // want `update sends all of o, where only metadata was changed`
+	_ = r.Update(nil, o) // want `update sends the whole o, in which only metadata was changed`
 	p.Data["a"] = "b"
 	if err := r.Patch(nil, p, client.Merge); err != nil {
 		return err
 	}
 	p.SetLabels(nil)
-	return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
+	return r.Update(nil, p) // want `update sends the whole p, in which only metadata was changed`
 }
 
 // Each iteration has its own object.
 func (r *reconciler) rounds(all []Other) {
 	for _, o := range all {
 		o.SetLabels(nil)
-		_ = r.Update(nil, &o) // want `update sends all of o, where only metadata was changed`
+		_ = r.Update(nil, &o) // want `update sends the whole o, in which only metadata was changed`
 		fill(&o)
 	}
 	for {
 		var o Other
 		o.SetLabels(nil)
-		_ = r.Update(nil, &o) // want `update sends all of o, where only metadata was changed`
+		_ = r.Update(nil, &o) // want `update sends the whole o, in which only metadata was changed`
 		fill(&o)
 	}
 }
@@ -188,7 +188,7 @@ func (r *reconciler) panics(o *Other) error {
 		panic("full")
 	}
 	o.SetLabels(nil)
-	return r.Update(nil, o) // want `update sends all of o, where only metadata was changed`
+	return r.Update(nil, o) // want `update sends the whole o, in which only metadata was changed`
 }
 
 // In a loop, a later change may precede the next update.
@@ -198,7 +198,7 @@ func (r *reconciler) loop(o *Other) error {
 		if err := r.Status().Update(nil, o); err == nil {
 			o.Labels["a"] = "b"
 		}
-		if err := r.Client.Update(nil, o); err != nil { // want `update sends all of o, where only metadata was changed`
+		if err := r.Client.Update(nil, o); err != nil { // want `update sends the whole o, in which only metadata`
 			fill(o)
 			o = &Other{}
 		}
@@ -230,7 +230,7 @@ func (r *reconciler) literals(key any, o, p, q, s, u *Other) error {
 	_ = retry(func() error {
 		_ = r.Get(nil, key, p)
 		p.SetLabels(nil)
-		return r.Update(nil, p) // want `update sends all of p, where only metadata was changed`
+		return r.Update(nil, p) // want `update sends the whole p, in which only metadata was changed`
 	})
 	_ = retry(func() error {
 		s.Data["a"] = "b"
@@ -255,7 +255,7 @@ func (r *reconciler) applies(key any, built *Other) error {
 	_ = r.Get(nil, key, read)
 	_ = r.Patch(nil, read, client.Merge)
 	_ = r.Get(nil, key, read)
-	_ = r.Patch(nil, read, client.Apply, client.FieldOwner("me")) // want `apply of all of read, which was read`
+	_ = r.Patch(nil, read, client.Apply, client.FieldOwner("me")) // want `apply of the whole read, which was read`
 	_ = r.Get(nil, key, read)
 	read = &Other{}
 	_ = r.Patch(nil, read, client.Apply, client.FieldOwner("me")) // nothing of what was read is left
@@ -265,6 +265,6 @@ func (r *reconciler) applies(key any, built *Other) error {
 func (r *reconciler) appliesUnstructured(key any, built *unstructured.Unstructured) error {
 	read := &unstructured.Unstructured{}
 	_ = r.Get(nil, key, read)
-	_ = r.Apply(nil, client.ApplyConfigurationFromUnstructured(read)) // want `apply of all of read, which was read`
+	_ = r.Apply(nil, client.ApplyConfigurationFromUnstructured(read)) // want `apply of the whole read, which was read`
 	return r.Apply(nil, client.ApplyConfigurationFromUnstructured(built))
 }
