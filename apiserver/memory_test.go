@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -338,4 +339,31 @@ func TestLargeBodies(t *testing.T) {
 		w := h.ask(row.method, row.path, row.contentType, row.body)
 		require.Less(t, w.Code, 300, "%s: %s", row.why, shortened(w.Body.String()))
 	}
+}
+
+// TestClosedServersAreCollected: nothing outside of a server keeps it, its decoded objects and its caches alive, so a
+// test suite may start any number of them.
+func TestClosedServersAreCollected(t *testing.T) {
+	collected := make(chan bool)
+	func() {
+		s, err := apiserver.New(context.Background(), apiserver.Options{Token: "token"})
+		require.NoError(t, err)
+		runtime.AddCleanup(s, func(done chan bool) { close(done) }, collected)
+		h := &host{t, s}
+		h.must(http.MethodPost, "/api/v1/namespaces/default/configmaps", "",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
+		for _, path := range []string{"/api/v1/namespaces/default/configmaps/a", "/api/v1/configmaps", "/openapi/v3"} {
+			require.Equal(t, http.StatusOK, h.ask(http.MethodGet, path, "", "").Code)
+		}
+		require.NoError(t, s.Close())
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-collected:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, 10*time.Millisecond)
 }

@@ -74,7 +74,7 @@ func (c *cache) get(key cacheKey, value []byte) *entry {
 	case e == nil:
 		e = &entry{key: key, value: value, expansion: key.decoder.expansion}
 		c.entries[key] = weak.Make(e)
-		goruntime.AddCleanup(e, c.forget, key)
+		goruntime.AddCleanup(e, forget, weakKey{weak.Make(c), weak.Make(key.decoder), key.revision, key.previous})
 	case !bytes.Equal(e.value, value): // after a change of the transformer
 		return &entry{value: value}
 	}
@@ -97,10 +97,24 @@ func (c *cache) drop(e *entry) {
 	e.element = nil
 }
 
+// weakKey is a key of a cache for a cleanup, which must not reach the entry: its recent entries can be reached from the
+// cache, and through the decoder's server.
+type weakKey struct {
+	cache    weak.Pointer[cache]
+	decoder  weak.Pointer[decoder]
+	revision int64
+	previous bool
+}
+
 // forget removes the key of an entry that was garbage-collected.
-func (c *cache) forget(key cacheKey) {
+func forget(k weakKey) {
+	c := k.cache.Value()
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	key := cacheKey{k.decoder.Value(), k.revision, k.previous} // the map has the decoder
 	if c.entries[key].Value() == nil {
 		delete(c.entries, key)
 	}
