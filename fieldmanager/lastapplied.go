@@ -18,7 +18,7 @@ import (
 const LastAppliedAnnotation = lastapplied.Annotation
 
 // kubectl is the manager that continues client-side apply.
-const kubectl = "kubectl"
+const kubectl = lastapplied.Manager
 
 // annotationsOf returns the annotations of an object as a Go struct would have them: a null becomes an empty string,
 // and values that are not strings are ignored.

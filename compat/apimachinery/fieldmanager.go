@@ -19,11 +19,12 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/hooks"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // kubectl is the manager that continues client-side apply.
-const kubectl = "kubectl"
+const kubectl = lastapplied.Manager
 
 // FieldManager applies and tracks writes to objects of one kind, through one subresource. Requests have the version of
 // the kind, objects have the hub version. It is safe for concurrent use if its converter, defaulter and creater are.

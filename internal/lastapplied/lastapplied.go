@@ -13,6 +13,9 @@ import (
 // Annotation is the name of the annotation.
 const Annotation = "kubectl.kubernetes.io/last-applied-configuration"
 
+// Manager is the manager whose applies change the annotation: the default manager of kubectl apply --server-side.
+const Manager = "kubectl"
+
 // Text returns the annotation for intent: its JSON without the annotation itself, in one line that ends with a newline.
 // It changes intent. The fields of a Go struct are in the order of the struct.
 func Text(intent runtime.Object) (string, error) {

@@ -10,9 +10,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -56,8 +58,9 @@ func (p *Planned) Halves() (out []Half) {
 }
 
 // KubectlManager is the default manager of kubectl apply --server-side.
-const KubectlManager = "kubectl"
+const KubectlManager = lastapplied.Manager
 
+// annotationPath is the annotation of client-side apply. Servers update it when the manager kubectl applies.
 var annotationPath = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
 // FindLeftovers suggests how to let the next apply remove fields that stay although the intent lacks them. It
@@ -88,6 +91,9 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 		}
 		if isAnnotated && p.Desired.Manager == KubectlManager {
 			continue // kubectl itself moves these fields
+		}
+		if slices.ContainsFunc(p.Decided, func(d Decided) bool { return d.Owner == e.Key && d.Decision != conflicts.Force }) {
+			continue // after a move of all fields, the policy would not leave fields to their owner
 		}
 		beyond := owned.Leaves().Difference(kept)
 		if reset := p.Fields.Options().ResetFields[version]; reset != nil {
@@ -145,6 +151,20 @@ func (p *Planned) beyond(removes *fieldpath.Set) *fieldpath.Set {
 func (p *Planned) isUpdater(e managedfields.Entry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
 		e.APIVersion == p.Kind.GroupVersion().String()
+}
+
+// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply.
+func (p *Planned) Migrated() (out []fieldpath.Path) {
+	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
+	if err != nil || p.Desired.Manager != KubectlManager {
+		return nil
+	}
+	for _, c := range p.Conflicts {
+		if e := list.Get(c.Owner); e != nil && p.isUpdater(*e) && e.Owned().Has(annotationPath) {
+			out = append(out, c.Path)
+		}
+	}
+	return out
 }
 
 // planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of

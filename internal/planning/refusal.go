@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
-	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -288,15 +287,12 @@ func changedByServer(t *typed.Type, manager string, before, after map[string]any
 		was, _ := t.Get(before, path)
 		is, exists := t.Get(after, path)
 		hasMembers := exists && !leavesAfter.Has(path) // an empty list or map, to which the apply has added
-		if !hasMembers && !typed.Equal(was, is) && !path.Equal(lastApplied) {
+		if !hasMembers && !typed.Equal(was, is) && !path.Equal(annotationPath) {
 			changed = append(changed, slices.Clone(path))
 		}
 	}
 	return changed
 }
-
-// lastApplied is the path of the annotation that the server updates when kubectl applies.
-var lastApplied = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
 // try plans the same apply after a move, and sends the result as a dry run. It returns what that apply removes, and
 // whether the server accepts it.
@@ -352,6 +348,7 @@ func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fiel
 	after.Desired, after.Plan, after.Served = p.Desired.Stored(), plan, served
 	t := p.Kind.Typ
 	gone := t.FieldSet(after.Desired.Object).Leaves().Difference(t.FieldSet(after.ObjectAfter()))
+	gone = gone.RecursiveDifference(managedfields.Unowned())
 	for _, change := range plan.Ownership {
 		if change.Manager.Manager == p.Desired.Manager {
 			removed, _ := after.Fate(change)

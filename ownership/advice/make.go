@@ -125,10 +125,23 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	return out
 }
 
+// Refused takes the place of a way out of conflicts that the server refuses: it promises nothing.
+func Refused(reason string) Suggestion { return Suggestion{Why: "the server refuses it: " + reason} }
+
 // WithChanges returns s for an apply after which the server also changes fields of other managers.
 func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; the server then also changes " + list(fields) + " of other managers"
+		s.Promise.Keeps = false
+	}
+	return s
+}
+
+// WithMigration returns s, which leaves fields to client-side apply, for an apply by kubectl: kubectl then takes these
+// fields over and removes them, because the manifest lacks them.
+func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
+	if len(fields) > 0 {
+		s.Why += "; kubectl apply --server-side then removes " + list(fields) + ", because kubectl apply set them"
 		s.Promise.Keeps = false
 	}
 	return s
@@ -147,6 +160,9 @@ func LetGo(
 	promise.Keeps, promise.Done = true, true
 	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(updater),
 		printable.Counted(kept.Len(), "field", "fields"), manager)
+	if isAnnotated {
+		why += " (kubectl apply --server-side does, because it moves them first)"
+	}
 	if kept.Len() <= maxNamed {
 		why += ": " + strings.Join(texts(kept), " ")
 	}

@@ -46,11 +46,7 @@ func (r Report) Render(w io.Writer, style Style) error {
 	b.WriteString("Ways out:\n")
 	for _, way := range r.Ways {
 		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name()), Style: style.Way}
-		if way.Refused != "" {
-			fmt.Fprintf(&b, "  %s the server refuses it: %s\n", name, printable.Text(way.Refused))
-			continue
-		}
-		fmt.Fprintf(&b, "  %s %s\n", name, way.Why)
+		fmt.Fprintf(&b, "  %s %s\n", name, printable.Text(way.Why))
 		renderLosses(&b, way.Losses, style)
 	}
 	for _, s := range r.Suggestions {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,7 +58,7 @@ func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 
 // readPolicy reads the policy that --policy or the environment names; nil if none is named.
 func (f *intentFlags) readPolicy() (*policy.Policy, error) {
-	file := cmp.Or(f.policy, f.env.Getenv(policyVariable))
+	file := f.usedPolicy()
 	if file == "" {
 		return nil, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -65,8 +67,10 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 	case advice.Look:
 		return "blame", a.Objects, nil
 	case advice.Resolve:
-		known := []string{"field-manager", "namespace"}
+		known := []string{"field-manager", "namespace", "subresource", "selector"}
 		switch {
+		case f.usedPolicy() != "":
+			return "", advice.Objects{}, nil // --resolve decides all conflicts, including those that the policy decides
 		case f.document != "":
 			flags = []string{"-f", f.document}
 		case f.documents == 1:
@@ -81,11 +85,14 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 }
 
 // policyFile returns the policy that the command uses, or else the name of one to create.
-func (f *placeFlags) policyFile() string {
+func (f *placeFlags) policyFile() string { return cmp.Or(f.usedPolicy(), "tenure.yaml") }
+
+// usedPolicy returns the name of the policy that the command uses; "" if there is none.
+func (f *placeFlags) usedPolicy() string {
 	if flag := f.cmd.Flags().Lookup("policy"); flag != nil && flag.Value.String() != "" {
 		return flag.Value.String()
 	}
-	return cmp.Or(f.env.Getenv(policyVariable), "tenure.yaml")
+	return f.env.Getenv(policyVariable)
 }
 
 // permitArguments returns the arguments of policy permit.
@@ -113,6 +120,9 @@ func objectArguments(o advice.Objects) (args []string) {
 // keyArguments returns the flags that select an entry.
 func keyArguments(prefix string, k managedfields.Key) []string {
 	args := []string{"--" + prefix, k.Manager}
+	if k.Operation == metav1.ManagedFieldsOperationApply {
+		k.APIVersion = "" // a manager has one Apply entry for the main resource, and one for each subresource
+	}
 	for _, part := range []struct{ name, value string }{
 		{"operation", string(k.Operation)}, {"version", k.APIVersion}, {"subresource", k.Subresource},
 	} {

@@ -26,8 +26,14 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	out.Conflicts = HideConflicts(out.Conflicts)
 	for i := range out.Ways {
 		way := &out.Ways[i]
-		way.Refused = p.Refused[way.Decision]
-		way.Suggestion = v.Suggest.with(advice.WithChanges(way.Suggestion, p.Also[way.Decision]))
+		s := advice.WithChanges(way.Suggestion, p.Also[way.Decision])
+		if way.Decision == conflicts.GiveUp {
+			s = advice.WithMigration(s, p.Migrated())
+		}
+		way.Suggestion = v.Suggest.with(s)
+		if way.Refused = p.Refused[way.Decision]; way.Refused != "" {
+			way.Suggestion, way.Losses = advice.Refused(way.Refused), nil
+		}
 		if secrets.Is(p.Tree) {
 			way.Intent = nil // conflicts --resolve -o yaml prints intents
 		}

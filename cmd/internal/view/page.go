@@ -75,11 +75,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 			return out, err
 		}
 		for _, way := range report.Ways {
-			text := way.Why
-			if way.Refused != "" {
-				text = "the server refuses it: " + way.Refused
-			}
-			ways.Rows = append(ways.Rows, []string{way.Name(), printable.Text(text)})
+			ways.Rows = append(ways.Rows, []string{way.Name(), printable.Text(way.Why)})
 		}
 	}
 	for _, t := range []page.Table{changes, conflicts, decided, ways} {
@@ -112,9 +108,6 @@ func (v PlanView) ConflictsOf(ctx context.Context, p *planning.Planned) (page.Fi
 		Table: conflictTable(p), Count: len(p.Conflicts)}
 	report, err := v.ReportOf(ctx, p)
 	for _, way := range report.Ways {
-		if way.Refused != "" {
-			way.Why, way.Action, way.Arguments = "the server refuses it: "+way.Refused, nil, nil
-		}
 		out.Ways = append(out.Ways, v.Suggest.way(way.Name(), way.Suggestion))
 	}
 	for _, s := range report.Suggestions {

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -145,13 +147,32 @@ func Created(ctx context.Context, p Place, shown []*Desired, concurrency int) []
 }
 
 // ApplyShown applies an intent on condition that the object is still as it was read. It returns [ErrStale] if the
-// object has changed or was deleted. Call [Created] for objects that did not exist.
+// object has changed or was deleted. Call [Created] for objects that did not exist. If the server would copy the
+// condition to the object, the object is only read again just before.
 func ApplyShown(
 	ctx context.Context, p Place, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
-	object, err := p.Apply(ctx, t, t.AsShown(intent), o)
+	given := t.AsShown(intent)
+	if copiesIntent(t.Object, o) {
+		given = intent
+		now := *t
+		if err := p.Reload(ctx, &now); err != nil {
+			return nil, ServerError(err)
+		}
+		if document.TextAt(now.Object, "resourceVersion") != document.TextAt(t.Object, "resourceVersion") {
+			return nil, fmt.Errorf("%w: run the command again", ErrStale)
+		}
+	}
+	object, err := p.Apply(ctx, t, given, o)
 	if apierrors.IsConflict(err) && !isApplyConflict(err) {
 		err = fmt.Errorf("%w, run the command again: %w", ErrStale, err)
 	}
 	return object, err
+}
+
+// copiesIntent reports whether a server copies the applied intent to the annotation of client-side apply, with the UID
+// and resourceVersion if it has them. The same plan would then show a change each time.
+func copiesIntent(live map[string]any, o cluster.WriteOptions) bool {
+	annotations, _, _ := unstructured.NestedMap(live, "metadata", "annotations")
+	return o.Manager == lastapplied.Manager && o.Subresource == "" && annotations[lastapplied.Annotation] != nil
 }
