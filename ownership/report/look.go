@@ -214,6 +214,9 @@ func (l *look) sum() {
 	if l.isClient {
 		r.keep(FoundClient, e.ManagedFields, e)
 	}
+	if l.gone > 0 {
+		t.GoneIn++
+	}
 	r.keep(FoundGone, l.gone, e)
 	if e.Entries == 0 {
 		r.keep(FoundNoManaged, e.Size, e)

@@ -19,9 +19,11 @@ type Summary struct {
 
 	ClientSide ClientSide    `json:"clientSide"`
 	Gone       []GoneVersion `json:"gone"`
-	Unowned    Count         `json:"unowned"`
-	Shared     Count         `json:"shared"`
-	Ancient    Ancient       `json:"ancient"`
+	// GoneIn is the number of objects with entries of such versions.
+	GoneIn  int     `json:"goneIn,omitempty"`
+	Unowned Count   `json:"unowned"`
+	Shared  Count   `json:"shared"`
+	Ancient Ancient `json:"ancient"`
 	// Twofold are fields that a manager with an Apply entry owns only by an Update entry for the main resource, so
 	// that no apply removes them.
 	Twofold Count `json:"twofold"`

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -134,14 +135,14 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	for _, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
 	}
-	gone, versions := 0, []string{}
+	var versions []string
 	for i := range s.Gone {
-		gone += s.Gone[i].Entries
-		if len(versions) < 3 {
-			versions = append(versions, s.Gone[i].APIVersion+" of "+s.Gone[i].Kind)
+		version := s.Gone[i].APIVersion + " of " + s.Gone[i].Kind
+		if len(versions) < 3 && !slices.Contains(versions, version) {
+			versions = append(versions, version)
 		}
 	}
-	add("gone versions", gone, "%s", strings.Join(versions, ", "))
+	add("gone versions", s.GoneIn, "%s", strings.Join(versions, ", "))
 	add("unowned fields", s.Unowned.Objects, "%s", printable.Counted(s.Unowned.Fields, "field", "fields"))
 	add("shared fields", s.Shared.Objects, "%s", printable.Counted(s.Shared.Fields, "field", "fields"))
 	since := ""

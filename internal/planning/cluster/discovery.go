@@ -171,6 +171,11 @@ func (c *Cluster) Versions(gk schema.GroupKind) (out []string) {
 func (c *Cluster) ForgetDiscovery() {
 	clear(c.custom)
 	clear(c.types)
+	c.Rediscover()
+}
+
+// Rediscover reads discovery again when it is needed next. It is safe for concurrent use.
+func (c *Cluster) Rediscover() {
 	if client, err := c.getter.ToDiscoveryClient(); err == nil {
 		client.Invalidate()
 	}

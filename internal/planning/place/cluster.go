@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +25,8 @@ type Cluster struct {
 	kinds     kindCache
 	// fetched has the objects that Prefetch has read; nil for an object that does not exist. They are encoded, because
 	// the decoded objects would need ten times the memory. Live uses each of them once.
-	fetched map[liveKey][]byte
+	fetched    map[liveKey][]byte
+	rediscover sync.Once
 	// isNew has the known namespaces: false for existing ones, true for ones that the input creates.
 	isNew map[string]bool
 	// created is the namespace that will be created if it does not exist.
