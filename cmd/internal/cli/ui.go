@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -312,7 +313,8 @@ func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone boo
 		out.Findings = append(out.Findings, view.DriftFinding(v.Suggest, d.Drift))
 	}
 	if err != nil {
-		out.Plan = &page.Object{Title: d.Title(), Outcome: "failed", Notes: []string{printable.Text(err.Error())}}
+		out.Plan = &page.Object{Title: d.Title(), Outcome: "failed",
+			Notes: strings.Split(printable.Lines(err.Error()), "\n")}
 	}
 	return out
 }

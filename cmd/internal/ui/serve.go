@@ -49,7 +49,7 @@ func (m *Model) Handler(token string, port int) http.Handler {
 		} {
 			w.Header().Set(name, value)
 		}
-		given, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		given, path, isFolder := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		switch {
 		case !slices.Contains(hosts, r.Host):
 			http.Error(w, "expected a request to the address that the command printed", http.StatusMisdirectedRequest)
@@ -58,6 +58,8 @@ func (m *Model) Handler(token string, port int) http.Handler {
 			http.Error(w, "the page is read only", http.StatusMethodNotAllowed)
 		case subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 || isForeign(r):
 			http.Error(w, "expected the address that the command printed", http.StatusForbidden)
+		case !isFolder: // the page's links are relative
+			http.Redirect(w, r, r.URL.Path+"/", http.StatusFound)
 		case path == "":
 			_ = templates.ExecuteTemplate(w, "index.html", m.Place)
 		case path == "events":

@@ -111,6 +111,7 @@ func TestRefusals(t *testing.T) {
 		status                  int
 	}{
 		{"the page", "GET", host, "/TOKEN/", nil, 200},
+		{"the address without its last slash", "GET", host, "/TOKEN", nil, 302},
 		{"its script", "GET", host, "/TOKEN/ui.js", map[string]string{"Sec-Fetch-Site": "same-origin"}, 200},
 		{"an object", "GET", host, "/TOKEN/object?key=ConfigMap/a/c", map[string]string{"Origin": "http://" + host}, 200},
 		{"localhost is this machine too", "GET", "localhost" + port, "/TOKEN/", nil, 200},
