@@ -15,13 +15,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Decided is a conflict with the policy's decision and the rule that made it.
+// Decided is a conflict with the policy's decision and the rule that made it. Its path is one of the object's, see
+// [Target.InParent].
 type Decided struct {
 	conflicts.Conflict
 	policy.Verdict
 }
 
-// Decide decides the conflicts of a plan by a policy; with nil it does nothing. It also decides about values of other
+// Decide decides the conflicts of a plan by a policy; with nil it does nothing. For a Scale, the policy is asked about
+// the object that the Scale belongs to. Decide also decides about values of other
 // managers that stringData of a Secret would overwrite, although a server does not report these as conflicts. If no
 // conflict is refused, Decide replaces intent and plan by the resolved ones; if there is a server, the plan has the
 // result of another dry run. Otherwise, only the refused conflicts remain in the plan.
@@ -32,8 +34,9 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Poli
 	found := p.Conflicts
 	all := append(slices.Clone(found), p.overwritten()...)
 	var refused conflicts.Conflicts
-	for i, v := range rules.Decide(p.Metadata(), all) {
-		p.Decided = append(p.Decided, Decided{all[i], v})
+	named := p.inParent(all)
+	for i, v := range rules.Decide(p.Metadata(), named) {
+		p.Decided = append(p.Decided, Decided{named[i], v})
 		if v.Decision == conflicts.Refuse {
 			refused = append(refused, all[i])
 		}
@@ -108,11 +111,21 @@ func (p *Planned) leaveStringData(decided []Decided) {
 
 // Metadata returns the metadata of the live object on which policies depend.
 func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
-	live := &unstructured.Unstructured{Object: p.Desired.Object}
+	t := p.Parent()
+	live := &unstructured.Unstructured{Object: t.Object}
 	out := &metav1.PartialObjectMetadata{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: live.GetLabels()},
 	}
-	out.SetGroupVersionKind(p.Kind.GroupVersionKind)
+	out.SetGroupVersionKind(t.Kind.GroupVersionKind)
+	return out
+}
+
+// inParent returns conflicts with the paths that their fields have in the object, see [Target.InParent].
+func (p *Planned) inParent(all conflicts.Conflicts) conflicts.Conflicts {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Path = p.InParent(out[i].Path)
+	}
 	return out
 }
 
@@ -123,7 +136,7 @@ func (p *Planned) resolve(ctx context.Context, w *place.Desired) (*plans.Resolut
 		out := make([]conflicts.Decision, len(all))
 		for i, c := range all {
 			for _, d := range p.Decided {
-				if d.Owner == c.Owner && d.Path.Equal(c.Path) {
+				if d.Owner == c.Owner && d.Path.Equal(p.InParent(c.Path)) {
 					out[i] = d.Decision
 				}
 			}

@@ -239,7 +239,7 @@ func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	var rules *policy.Policy
 	if d.Err == nil && o.Policy != nil && d.Plan != nil {
-		rules, d.Err = o.Policy(d.Conflicts)
+		rules, d.Err = o.Policy(d.Found())
 	}
 	if d.Err == nil {
 		d.Err = d.Decide(ctx, asking.Place, rules, o.Subresource)

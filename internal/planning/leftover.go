@@ -85,7 +85,7 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 		e := &list[i]
 		owned := t.Reconcile(e.Owned())
 		isAnnotated := owned.Has(annotationPath)
-		isOther := e.Manager != p.Desired.Manager && !isKubectl(e.Manager)
+		isOther := e.Manager != p.Desired.Manager && !IsKubectl(e.Manager)
 		if !p.isUpdater(*e) || isOther && owned.Leaves().Intersection(intended).IsEmpty() {
 			continue
 		}
@@ -112,8 +112,8 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	return nil
 }
 
-// isKubectl reports whether a manager is a command of kubectl, such as kubectl-edit.
-func isKubectl(manager string) bool {
+// IsKubectl reports whether a manager is a command of kubectl, such as kubectl-edit.
+func IsKubectl(manager string) bool {
 	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
 }
 

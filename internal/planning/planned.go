@@ -58,12 +58,37 @@ type Planned struct {
 	Moved bool
 }
 
+// A plan for a Scale has paths of the Scale. Changes, Found, ConflictReport, FieldsInParent and Fate return the paths
+// that the fields have in the object, see [Target.InParent].
+
 // Changes returns the changes of fields: from the dry run if there was one, otherwise from the plan.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
+	changes := p.Plan.Changes()
 	if p.Served != nil {
-		return p.Target.Changes(p.Desired.Object, p.Served)
+		changes = p.Target.Changes(p.Desired.Object, p.Served)
 	}
-	return p.Plan.Changes()
+	return func(yield func(plans.Change) bool) {
+		for change := range changes {
+			if change.Path = p.InParent(change.Path); !yield(change) {
+				return
+			}
+		}
+	}
+}
+
+// Found returns the conflicts of the plan.
+func (p *Planned) Found() conflicts.Conflicts { return p.inParent(p.Conflicts) }
+
+// FieldsInParent returns fields of the target as fields of the object.
+func (p *Planned) FieldsInParent(fields *fieldpath.Set) *fieldpath.Set {
+	if p.Parent() == p.Target {
+		return fields
+	}
+	var paths []fieldpath.Path
+	for path := range fields.All() {
+		paths = append(paths, slices.Clone(p.InParent(path)))
+	}
+	return fieldpath.NewSet(paths...)
 }
 
 // Ask sends a dry run of the apply to the server. Its result replaces the plan, which may be nil before, and also
@@ -94,7 +119,24 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 
 // ConflictReport returns the conflicts of the plan with the ways out of them.
 func (p *Planned) ConflictReport(ctx context.Context) (conflictreport.Report, error) {
-	return conflictreport.New(ctx, p.Fields, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
+	live, intent := place.Wrap(p.Desired.Object), place.Wrap(p.Tree)
+	out, err := conflictreport.New(ctx, p.Fields, live, intent, p.Title(), p.Options)
+	out.Conflicts = p.inParent(out.Conflicts)
+	for _, way := range out.Ways {
+		for _, fields := range append([][]fieldpath.Path{way.Promise.Moves}, lost(way.Losses)...) {
+			for i := range fields {
+				fields[i] = p.InParent(fields[i])
+			}
+		}
+	}
+	return out, err
+}
+
+func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
+	for _, loss := range losses {
+		out = append(out, loss.Fields)
+	}
+	return out
 }
 
 // Loss is a field that a manager no longer owns and that stays in the object.
@@ -133,7 +175,10 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 			stay = append(stay, loss)
 		}
 	}
-	return fieldpath.NewSet(gone...), stay
+	for i := range stay {
+		stay[i].Field = p.InParent(stay[i].Field)
+	}
+	return p.FieldsInParent(fieldpath.NewSet(gone...)), stay
 }
 
 // ObjectAfter returns the object after the apply: from the dry run if there was one, otherwise from the plan.

@@ -56,6 +56,7 @@ func (a Asking) take(t *place.Target) bool {
 
 // ObjectsOf returns the object of a target, for suggestions.
 func ObjectsOf(t *place.Target) advice.Objects {
+	t = t.Parent()
 	return advice.Objects{Kinds: []string{t.Kind.Argument()}, Namespace: t.Namespace, Name: t.Name}
 }
 

@@ -73,7 +73,8 @@ conflict or any other error. The other documents are still applied.`,
 	}
 	flags.add(env, cmd)
 	flags.addPolicy(cmd)
-	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "take over the fields in conflict")
+	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false,
+		"take over the fields in conflict; cannot be used with --policy")
 	return cmd
 }
 

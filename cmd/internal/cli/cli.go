@@ -225,7 +225,8 @@ func colorOf(args []string) (when string) {
 // addVerbosity adds kubectl's flag for client-go's log, which has requests from level 6 and their bodies from level
 // 8.
 func addVerbosity(env *process.Env, cmd *cobra.Command) {
-	cmd.Flags().VarP(verbosity{env}, "v", "v", "log `LEVEL`, as in kubectl: 6 and higher log requests")
+	cmd.Flags().VarP(verbosity{env}, "v", "v",
+		"log `LEVEL`, as in kubectl: from 6 requests, from 8 also their bodies, with values of Secrets")
 }
 
 // verbosity is the value of the flag -v.

@@ -305,7 +305,18 @@ func (f *conflictsFlags) checkFields(planned []planning.Planned) (err error) {
 		isMet := slices.ContainsFunc(planned, func(p planning.Planned) bool {
 			return slices.ContainsFunc(p.Decided, func(d planning.Decided) bool { return d.Rule == i })
 		})
-		if !isMet {
+		if isMet {
+			continue
+		}
+		exists := slices.ContainsFunc(planned, func(p planning.Planned) bool {
+			t := p.Kind.Typ
+			fields := t.FieldSet(p.Tree).Union(t.FieldSet(p.Desired.Object))
+			return len(p.FieldsInParent(fields).Find(text)) > 0
+		})
+		if exists {
+			err = errors.Join(err, fmt.Errorf("--field: %s has no conflict; expected a field that conflicts lists",
+				text))
+		} else {
 			err = errors.Join(err, &fieldError{text: text})
 		}
 	}

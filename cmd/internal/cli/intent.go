@@ -59,8 +59,15 @@ func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 // readPolicy reads the policy that --policy or the environment names; nil if none is named.
 func (f *intentFlags) readPolicy() (*policy.Policy, error) {
 	file := f.usedPolicy()
-	if file == "" {
+	switch {
+	case file == "":
 		return nil, nil
+	case f.force && f.policy != "":
+		return nil, errors.New("--force-conflicts cannot be used with --policy: it would force conflicts that the " +
+			"policy gives up; do without it, and add rules with the decision force")
+	case f.force:
+		fmt.Fprintf(f.env.Stderr, "note: --force-conflicts forces all conflicts, whatever the policy of $%s says\n",
+			policyVariable)
 	}
 	return readPolicy(f.env, file)
 }

@@ -136,7 +136,8 @@ document has.`,
 	cmd.Flags().BoolVar(&flags.plain, "plain", false,
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "plan without the server: send no dry runs")
-	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan an apply that takes over the fields in conflict")
+	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false,
+		"plan an apply that takes over the fields in conflict; cannot be used with --policy")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
 		"include metadata.managedFields in -o diff")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,

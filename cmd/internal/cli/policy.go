@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -174,10 +176,11 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [KIND…] [-A] --field-manager NAME",
 		Short: "Propose a policy from the current owners of fields",
-		Long: `Init prints a policy for you to edit. The rules are about objects that
---field-manager applies, and about the fields of other managers in them. Fields that
-people wrote are forced. Fields that controllers wrote are listed one by one, and
-given up. --field-manager gets a permission for the fields that it owns.
+		Long: `Init prints a policy for you to edit. The rules are about objects in which
+--field-manager has an Apply entry. Fields that people wrote by hand are forced, and
+no rule permits them: updates by kubectl, whatever its command and subresource, and
+by dashboards. Fields that other managers wrote are listed one by one, and given up.
+--field-manager gets a permission for the other fields that it owns.
 
 The objects are chosen as for tenure report (see tenure report --help).
 
@@ -187,7 +190,7 @@ Exit status: 0 if all objects could be read, 1 on any error.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			s := starter{manager: flags.applier}
 			err := flags.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
-				s.fields = map[string]map[string]bool{}
+				s.fields, s.people = map[string]map[string]bool{}, map[string]bool{}
 				return func(t *place.Target) { s.add(t.Object) }
 			})
 			if s.fields == nil {
@@ -202,25 +205,28 @@ Exit status: 0 if all objects could be read, 1 on any error.`,
 	return cmd
 }
 
-// starter proposes a policy for a manager.
+// starter proposes a policy for a manager, from the objects that the manager applies.
 type starter struct {
 	manager string
-	fields  map[string]map[string]bool // fields by owner, in objects in which manager owns fields
+	fields  map[string]map[string]bool // fields by owner, except the ones written by hand
+	people  map[string]bool            // managers that own fields written by hand
 }
 
-// byHand lists prefixes of the manager names that interactive clients use. kubectl names a manager after its
-// subcommand.
-var byHand = []string{"kubectl-edit", "kubectl-patch", "kubectl-set", "kubectl-scale", "kubectl-label",
-	"kubectl-annotate", "kubectl-rollout", "kubectl-replace", "kubectl-taint", "kubectl-autoscale", "kubectl-expose",
-	"k9s", "Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}
+// dashboards lists prefixes of the manager names that interactive clients other than kubectl use.
+var dashboards = []string{"k9s", "Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}
 
-func isByHand(manager string) bool {
-	return slices.ContainsFunc(byHand, func(name string) bool { return strings.HasPrefix(manager, name) })
+// isByHand reports whether people write by hand under this name and operation.
+func isByHand(manager string, operation metav1.ManagedFieldsOperationType) bool {
+	isDashboard := func(name string) bool { return strings.HasPrefix(manager, name) }
+	return operation == metav1.ManagedFieldsOperationUpdate &&
+		(planning.IsKubectl(manager) || slices.ContainsFunc(dashboards, isDashboard))
 }
 
 func (s *starter) add(tree map[string]any) {
 	list, err := managedfields.Read(place.Wrap(tree))
-	isMine := func(e managedfields.Entry) bool { return e.Manager == s.manager }
+	isMine := func(e managedfields.Entry) bool {
+		return e.Manager == s.manager && e.Operation == metav1.ManagedFieldsOperationApply
+	}
 	if err != nil || !slices.ContainsFunc(list, isMine) {
 		return
 	}
@@ -233,6 +239,10 @@ func (s *starter) add(tree map[string]any) {
 		for path := range set.Leaves().All() {
 			if first, _ := path[0].Field(); first == "status" {
 				continue
+			}
+			if isByHand(e.Manager, e.Operation) {
+				s.people[e.Manager] = true
+				break
 			}
 			if s.fields[e.Manager] == nil {
 				s.fields[e.Manager] = map[string]bool{}
@@ -260,7 +270,16 @@ const maxFields = 20
 
 func (s *starter) write(w io.Writer) error {
 	p := policy.Policy{APIVersion: policy.APIVersion, Kind: policy.Kind, Rules: []policy.Rule{}}
-	people := []string{}
+	if len(s.people) > 0 { // the first rule: a manager may both apply and update
+		people := slices.Sorted(maps.Keys(s.people))
+		for i, manager := range people {
+			people[i] = policy.Quote(manager)
+		}
+		p.Rules = append(p.Rules, policy.Rule{
+			Managers: people, Operation: metav1.ManagedFieldsOperationUpdate, Decision: conflicts.Force,
+			Reason: "what people change by hand has to be in the manifests",
+		})
+	}
 	for _, manager := range slices.Sorted(maps.Keys(s.fields)) {
 		fields := slices.Sorted(maps.Keys(s.fields[manager]))
 		if manager == s.manager {
@@ -268,11 +287,10 @@ func (s *starter) write(w io.Writer) error {
 			if len(fields) > maxFields {
 				mine.Fields, mine.Reason = nil, "it owns whole objects"
 			}
+			if isByHand(manager, metav1.ManagedFieldsOperationUpdate) {
+				mine.Operation = metav1.ManagedFieldsOperationApply
+			}
 			p.Permissions = []policy.Permission{mine}
-			continue
-		}
-		if isByHand(manager) {
-			people = append(people, policy.Quote(manager))
 			continue
 		}
 		r := policy.Rule{
@@ -284,11 +302,6 @@ func (s *starter) write(w io.Writer) error {
 			r.Reason = fmt.Sprintf("%s owns %d fields beside %s: decide which", manager, len(fields), s.manager)
 		}
 		p.Rules = append(p.Rules, r)
-	}
-	if len(people) > 0 {
-		p.Rules = append(p.Rules, policy.Rule{
-			Managers: people, Decision: conflicts.Force, Reason: "what people change by hand has to be in the manifests",
-		})
 	}
 	data, err := printable.Marshal(p)
 	if err == nil {

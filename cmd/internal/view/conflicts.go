@@ -82,13 +82,13 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 		return nil
 	}
 	rules := []policy.Rule{}
-	for _, c := range p.Conflicts {
+	for _, c := range p.Found() {
 		manager := policy.Quote(c.Owner.Manager)
 		n := slices.IndexFunc(rules, func(r policy.Rule) bool { return r.Managers[0] == manager })
 		if n < 0 {
 			n = len(rules)
 			rules = append(rules, policy.Rule{
-				Managers: []string{manager}, Kinds: []string{p.Kind.Kind}, Decision: conflicts.GiveUp, Reason: "…",
+				Managers: []string{manager}, Kinds: []string{p.Parent().Kind.Kind}, Decision: conflicts.GiveUp, Reason: "…",
 			})
 		}
 		rules[n].Fields = append(rules[n].Fields, c.Path.String())

@@ -36,6 +36,7 @@ var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) error {
 	rules := []any{}
 	for _, p := range all {
+		t := p.Parent()
 		fields := map[string]any{}
 		for _, path := range left(&p) {
 			if key, text := ignored(&p, env.Stderr, format, path); text != "" {
@@ -43,7 +44,7 @@ func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) e
 				fields[key] = append(texts, text)
 			}
 		}
-		target := map[string]any{"group": p.Kind.Group, "kind": p.Kind.Kind, "namespace": p.Namespace, "name": p.Name}
+		target := map[string]any{"group": t.Kind.Group, "kind": t.Kind.Kind, "namespace": p.Namespace, "name": p.Name}
 		maps.DeleteFunc(target, func(_ string, value any) bool { return value == "" })
 		switch {
 		case len(fields) == 0:
@@ -73,14 +74,15 @@ func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) e
 // item that has another index in the manifest than in the live object can't be ignored. ignored writes its name to
 // notes.
 func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath.Path) (list, text string) {
+	t := p.Parent()
 	if format == "argocd" {
 		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
-			return "jqPathExpressions", jq(p.Kind.Typ, path) // finds items by key, whatever their index is
+			return "jqPathExpressions", jq(t.Kind.Typ, path) // finds items by key, whatever their index is
 		}
-		return "jsonPointers", planning.Pointer(p.Kind.Typ, path, nil)
+		return "jsonPointers", planning.Pointer(t.Kind.Typ, path, nil)
 	}
-	text = planning.Pointer(p.Kind.Typ, path, p.Desired.Object)
-	if format == "flux-kustomization" && text != planning.Pointer(p.Kind.Typ, path, p.Given) {
+	text = planning.Pointer(t.Kind.Typ, path, t.Object)
+	if format == "flux-kustomization" && text != planning.Pointer(t.Kind.Typ, path, p.Given) {
 		fmt.Fprintf(notes, "note: %s: %s: no rule, because its index differs in the manifest and the live object\n",
 			p.Title(), path.Short())
 		return "", ""

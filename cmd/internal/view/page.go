@@ -94,7 +94,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 
 func conflictTable(p *planning.Planned) page.Table {
 	out := page.Table{Title: "Conflicts", Head: []string{"Field", "Owner", "Live value", "Applied value"}}
-	for _, c := range HideConflicts(p.Conflicts) {
+	for _, c := range HideConflicts(p.Found()) {
 		live, applied := conflictreport.Texts(c.Live, c.Applied)
 		out.Rows = append(out.Rows, []string{c.Path.Short(), describeKey(c.Owner), live, applied})
 	}

@@ -272,7 +272,7 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 			{"gains", change.Gains.Difference(change.Shares), false}, {"shares", change.Shares, false},
 			{"removes", removed, true},
 		} {
-			leaves := part.fields.Leaves()
+			leaves := p.FieldsInParent(part.fields.Leaves())
 			if n := leaves.Len(); n > manyFields && !part.listsAll {
 				rows = append(rows, []cell{who, {part.word, 0}, {printable.Counted(n, "field", "fields"), color.Faint}})
 				continue

@@ -100,7 +100,7 @@ func (v *Plans) closeData() error {
 func (v PlanView) data(p *planning.Planned) any {
 	out := planJSON{
 		File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
-		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Conflicts), StringData: v.stringDataJSON(p),
+		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Found()), StringData: v.stringDataJSON(p),
 		Decisions: DecidedOf(p),
 	}
 	out.Drift, out.Unowned = v.Suggest.driftJSON(p.Drift)
@@ -126,7 +126,7 @@ func ownershipJSONOf(p *planning.Planned, c plans.OwnershipChange) ownershipJSON
 	out := ownershipJSON{
 		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
 		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion), From: c.From,
-		Gains: pathTexts(c.Gains), Shares: pathTexts(c.Shares),
+		Gains: pathTexts(p.FieldsInParent(c.Gains)), Shares: pathTexts(p.FieldsInParent(c.Shares)),
 	}
 	removed, stay := p.Fate(c)
 	out.Removes = pathTexts(removed)

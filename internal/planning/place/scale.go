@@ -77,6 +77,22 @@ func (t *Target) LiveScale() (*Target, error) {
 	return &scale, nil
 }
 
+// Parent returns the object that a Scale belongs to; for any other object, it returns the target itself.
+func (t *Target) Parent() *Target {
+	if t.scaled != nil {
+		return t.scaled
+	}
+	return t
+}
+
+// InParent returns the path that a field of the target has in Parent: the replicas of a Scale may be at .spec.size.
+func (t *Target) InParent(path fieldpath.Path) fieldpath.Path {
+	if t.scaled != nil && path.Equal(fieldpath.NewPath("spec", "replicas")) {
+		return fieldpath.NewPath(t.scaled.Kind.replicas...)
+	}
+	return path
+}
+
 // newScale returns a Scale with the replicas of an object.
 func (t *Target) newScale(object map[string]any) map[string]any {
 	metadata := map[string]any{}
