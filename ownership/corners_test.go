@@ -367,6 +367,61 @@ one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x"
 	}())
 }
 
+// TestRenameToAnApplier: if the new name already applies, the next applies are those after a transfer.
+func TestRenameToAnApplier(t *testing.T) {
+	_, mover := widgets(t)
+	live := withEntries(t, "spec: {a: x, free: {k: {x: 1a, y: 2b}}}", `one Apply example.dev/v1 {"f:spec":{"f:a":{}}}`,
+		`two Apply example.dev/v1 {"f:spec":{"f:free":{"f:k":{".":{},"f:x":{}}}}}`)
+	renamed, err := mover.Do(t.Context(), live, ownership.Rename{From: manager("one"), To: "two"})
+	require.NoError(t, err)
+	transferred, err := mover.Do(t.Context(), live,
+		ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	require.NoError(t, err)
+	require.Equal(t, owners(t, transferred.Object), owners(t, renamed.Object))
+	require.Len(t, renamed.Next, 2)
+	for i, next := range renamed.Next {
+		require.Equal(t, transferred.Next[i].Manager, next.Manager)
+		require.Equal(t, paths(transferred.Next[i].Regains), paths(next.Regains))
+		require.Equal(t, paths(transferred.Next[i].Deletes), paths(next.Deletes))
+	}
+	require.Equal(t, ".spec.a", paths(renamed.Next[1].Deletes))
+}
+
+// TestSubresources: fields move only to an entry for a subresource that sets them.
+func TestSubresources(t *testing.T) {
+	options := func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
+		reset := map[string]string{"": "status", "status": "spec", "scale": "spec"}[subresource]
+		return fieldmanager.Options{ResetFields: map[string]fieldpath.Filter{
+			"apps/v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.NewPath(reset))},
+		}}
+	}
+	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+	main := managedfields.Key{Manager: "b", Operation: apply}
+	status := set(t, `{"f:status":{"f:replicas":{}}}`)
+	for _, row := range []struct {
+		name string
+		move ownership.Move
+		want string
+	}{
+		{"a status", ownership.Transfer{All: true, From: manager("controller"), To: main},
+			`.status.replicas: can't be owned through the main resource, only through "status"`},
+		{"a status of an update",
+			ownership.Adopt{Fields: status, To: managedfields.Key{Manager: "b", Operation: update}},
+			`.status.replicas: can't be owned through the main resource, only through "status"`},
+		{"an adopted status", ownership.Adopt{Fields: status, To: main},
+			`.status.replicas: can't be owned through the main resource, only through "status"`},
+		{"a spec", ownership.Transfer{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), From: manager("argocd"),
+			To: managedfields.KeyOf("b", update, "apps/v1", "scale")},
+			`.spec.replicas: can't be owned through "scale", only through the main resource`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			mover := ownership.Mover{Types: openapi.Builtin(), Options: options}
+			_, err := mover.Do(t.Context(), started(t).Live(), row.move)
+			require.EqualError(t, err, row.want)
+		})
+	}
+}
+
 // Owned fields that do not exist in the object move too, as they may be set again.
 func TestWhatIsNotThereMoves(t *testing.T) {
 	_, mover := widgets(t)

@@ -48,6 +48,8 @@ type Edit struct {
 	before managedfields.Entries
 	// applied has the last intent of each applier, as an entry, as far as it is known.
 	applied map[managedfields.Key]managedfields.Entry
+	// unowned are moved fields that their new applier can't own, such as empty lists.
+	unowned *fieldpath.Set
 }
 
 // Edit starts an edit of an object, which it does not change. ctx is passed to the converters.
@@ -181,6 +183,10 @@ func (e *Edit) Result() (*Result, error) {
 	}
 	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
 	r.Changes = plans.OwnershipChanges(e.before, e.Entries)
+	r.Unowned = e.unowned
+	for i := range e.Entries {
+		r.Unowned = r.Unowned.Difference(e.Entries[i].Owned())
+	}
 	var err error
 	r.Object, err = e.Entries.Into(e.live)
 	return r, err

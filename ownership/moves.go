@@ -23,8 +23,8 @@ import (
 //
 // To is the key of an entry. Without an Operation, it is the key of an Apply entry. If the Subresource is missing too,
 // the fields move to the entry for the main resource, with two exceptions: fields of a status entry move to the
-// applier's status entry; and if the applier applies only through the subresource of the original entry, the fields
-// move to its entry for that subresource.
+// manager's status entry, also if the Operation is Update; and if the applier applies only through the subresource of
+// the original entry, the fields move to its entry for that subresource.
 //
 // Fields are selected by paths; each path selects everything below it too. Each path must select at least one field to
 // move. An empty selection is an error; set All to move everything.
@@ -132,11 +132,11 @@ func (r Rename) do(e *Edit) error {
 		if err := e.put(to, entry, entry.Owned()); err != nil {
 			return err
 		}
-		// The same program applies in the future, under the new name.
-		if last, ok := e.applied[entry.Key]; ok {
+		// The same program applies in the future, under the new name, unless another program already applies under it.
+		last, ok := e.applied[entry.Key]
+		if _, isMerged := e.applied[to]; ok && !isMerged {
 			delete(e.applied, entry.Key)
-			other := e.applied[to]
-			e.applied[to] = managedfields.NewEntry(to, last.APIVersion, last.Time, last.Owned().Union(other.Owned()))
+			e.applied[to] = managedfields.NewEntry(to, last.APIVersion, last.Time, last.Owned())
 		}
 	}
 	return nil
@@ -165,6 +165,9 @@ func (a Adopt) do(e *Edit) error {
 		return err
 	}
 	if err := checkFields(a.Fields, a.All, "can be owned", owned); err != nil {
+		if other := e.checkWritable(a.Fields, source.APIVersion, to.Subresource); other != nil {
+			return other
+		}
 		return err
 	}
 	if !a.All {
@@ -230,7 +233,11 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	if err := checkName(k.Manager); err != nil {
 		return k, err
 	}
-	if k.Operation == "" && k.Subresource == "" {
+	switch {
+	case k.Subresource != "" || k.Operation == metav1.ManagedFieldsOperationApply:
+	case source.Subresource == "status":
+		k.Subresource = "status"
+	case k.Operation == "":
 		k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
 	}
 	operation := cmp.Or(k.Operation, metav1.ManagedFieldsOperationApply)
@@ -242,14 +249,13 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// appliesThrough returns the subresource through which an applier owns fields of an entry with the given subresource.
-// It owns status only through status. It owns other fields, such as replicas that kubectl scale set, through the main
-// resource, unless it applies only through the given subresource: if it owned the fields through both, its next apply
-// would conflict with itself.
+// appliesThrough returns the subresource through which an applier owns fields of an entry with the given subresource,
+// such as replicas that kubectl scale set. It is the main resource, unless the applier applies only through the given
+// subresource: if it owned the fields through both, its next apply would conflict with itself.
 func (e *Edit) appliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)
-	if subresource == "status" || e.Entries.Get(main) == nil && e.Entries.Get(own) != nil {
+	if e.Entries.Get(main) == nil && e.Entries.Get(own) != nil {
 		return subresource
 	}
 	return ""
@@ -265,11 +271,15 @@ func checkName(manager string) error {
 // give adds fields of source to the entry of a key. For an applier, it adds the set that an intent with the fields
 // would own.
 func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fieldpath.Set) error {
+	if err := e.checkWritable(fields, source.APIVersion, to.Subresource); err != nil {
+		return err
+	}
 	if to.Operation == metav1.ManagedFieldsOperationApply {
-		var err error
-		if fields, _, _, err = e.closed(fields, source.APIVersion, to.Subresource); err != nil {
+		closed, _, _, err := e.closed(fields, source.APIVersion, to.Subresource)
+		if err != nil {
 			return err
 		}
+		e.unowned, fields = e.unowned.Union(fields.Leaves().Difference(closed)), closed
 	}
 	return e.put(to, source, fields)
 }

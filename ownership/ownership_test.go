@@ -161,6 +161,10 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 			[]ownership.Move{ownership.Transfer{All: true, From: manager("controller"), To: manager("operator")}},
 			argocdOwns + "\n" + `operator Apply apps/v1 status 00:02 {"f:status":{"f:replicas":{}}}` + "\n" + kubectlOwns,
 			"operator: .status.replicas | |", "the subresource stays"},
+		{"transfer a status to an update", []ownership.Move{ownership.Transfer{All: true, From: manager("controller"),
+			To: managedfields.Key{Manager: "operator", Operation: metav1.ManagedFieldsOperationUpdate}}},
+			argocdOwns + "\n" + kubectlOwns + "\n" + strings.Replace(controlOwns, "controller", "operator", 1), "",
+			"the subresource stays"},
 		{"release", []ownership.Move{
 			ownership.Release{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl")}},
 			argocdOwns + "\n" + strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "",

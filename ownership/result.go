@@ -20,9 +20,12 @@ type Result struct {
 	// Changes are the fields that each manager gains and loses, sorted by managedfields.Key. A move removes no fields
 	// from the object.
 	Changes []plans.OwnershipChange
-	// Next are the plans for the next applies of all appliers in Changes, except for a name that a Rename gave up.
+	// Next are the plans for the next applies of all appliers in Changes. A Rename to a name that did not apply yet
+	// gives up the old name, which then has no plan.
 	Next []Next
 
+	// Unowned are the fields that moved to an applier, and that nobody owns afterwards: no intent owns an empty list.
+	Unowned *fieldpath.Set
 	// Dropped are the keys of dropped entries that could not be decoded. Their fields are not known, and not in
 	// Changes.
 	Dropped []managedfields.Key

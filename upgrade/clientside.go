@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -48,7 +49,7 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 	if err := managedfields.ValidateManager(to); err != nil {
 		return Result{}, err
 	}
-	e, err := startEdit(ctx, obj, o.Types, o.Converter)
+	e, err := startEdit(ctx, obj, o.Types, o.Converter, plans.Options{})
 	if err != nil {
 		return Result{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -26,16 +27,16 @@ type Preview struct {
 	Moves managedfields.Entries
 	// LastApplied is the new owner of the annotation if KeepLastApplied is set; otherwise the zero Key.
 	LastApplied managedfields.Key
-	// Removed are the fields that the next apply removes. The next apply applies Intent, or else the intent in the
-	// annotation. Next is the error of this apply without force, for example conflicts.Conflicts. If Next is set,
-	// Removed has the fields that the apply removes with force; it is nil if the apply fails even with force. Both are
-	// nil if the next apply is unknown; IsKnown reports whether it is known.
+	// Removed are the fields that the next apply removes. The next apply applies Intent, or else what is expected of
+	// it, see [ServerSideOptions]. Next is the error of this apply without force, for example conflicts.Conflicts. If
+	// Next is set, Removed has the fields that the apply removes with force; it is nil if the apply fails even with
+	// force. Both are nil if the next apply is unknown; IsKnown reports whether it is known.
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
-	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: containers, such as
-	// a map of labels. An update owns containers, while an intent owns only their content (spec rule 4.2). Nil if
-	// Removed is nil.
+	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
+	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
+	// (spec rule 4.2). Nil if Removed is nil.
 	Lost *fieldpath.Set
 	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries
@@ -80,15 +81,33 @@ func (m *move) previewApply(updated runtime.Object) {
 	if m.intent == nil || m.Types == nil || m.Subresource != "" {
 		return
 	}
+	version := m.intent.GetAPIVersion()
+	if _, err := m.Extract(nil, version, ""); err != nil {
+		return // only a server knows the version, or can convert the object to it
+	}
 	m.preview.IsKnown = true
-	next := m.Next(updated, m.target.Key, m.intent.GetAPIVersion(), m.intent)
+	next := m.Next(updated, m.target.Key, version, m.intent)
 	if m.preview.Next = next.Err; next.Err != nil {
 		return
 	}
 	if len(next.Plan.Conflicts) > 0 {
 		m.preview.Next = next.Plan.Conflicts
 	}
-	m.preview.Removed, m.preview.Lost = next.Deletes, next.Keeps
+	removed := next.Deletes
+	if version == m.target.APIVersion {
+		removed = removed.AtOrBelow(changed(next.Plan))
+	}
+	m.preview.Removed, m.preview.Lost = removed, next.Keeps.Union(next.Deletes.Difference(removed))
+}
+
+// changed returns the fields that an apply removes or sets. A removed field with a default, which the server sets
+// again, does not change.
+func changed(plan *plans.Plan) *fieldpath.Set {
+	var paths []fieldpath.Path
+	for change := range plan.Changes() {
+		paths = append(paths, change.Path)
+	}
+	return fieldpath.NewSet(paths...)
 }
 
 // Render writes the preview for people. what names the object, such as deployment.apps/nginx. Render omits containers

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -40,8 +42,11 @@ type ServerSideOptions struct {
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move, too; nil means the intent in the annotation.
+	// Intent is the next intent of Manager, whose fields move, too. If it is nil, the preview expects the fields that
+	// Manager already applies or, if it applies none, the intent in the annotation.
 	Intent runtime.Object
+	// Plan has the options for planning the next apply, as in [ownership.Mover].
+	Plan plans.Options
 
 	// Also are paths that move, with everything below them, from all Update entries that own them, whether or not From
 	// has their managers: see [RestartedAt].
@@ -120,13 +125,12 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	}
 	m := &move{ServerSideOptions: o, object: obj, from: sets.New(o.From...)}
 	var err error
-	if m.edit, err = startEdit(ctx, obj, o.Types, o.Converter); err != nil {
+	if m.edit, err = startEdit(ctx, obj, o.Types, o.Converter, o.Plan); err != nil {
 		return nil, err
 	}
 	if m.last, err = lastApplied(obj); err != nil && !o.Everything {
 		return nil, err
 	}
-	m.intent = m.last
 	if m.Intent != nil {
 		tree, err := validTree(m.Intent)
 		if err != nil {
@@ -139,7 +143,34 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 			m.from.Insert(e.Manager)
 		}
 	}
-	return m, m.aim()
+	if err := m.aim(); err != nil {
+		return nil, err
+	}
+	if m.Intent == nil {
+		m.intent = m.expected()
+	}
+	return m, nil
+}
+
+// expected returns the next intent as far as it is known: the fields that the manager already applies or, if it
+// applies none, the annotation if it is about the object. It returns nil if there is neither. No intent has the
+// annotation itself.
+func (m *move) expected() *unstructured.Unstructured {
+	if m.exists {
+		applied := m.target.Owned().Difference(fieldpath.NewSet(annotationPath))
+		intent, err := m.Extract(applied, m.target.APIVersion, m.Subresource)
+		if err != nil {
+			return nil
+		}
+		return intent
+	}
+	accessor, err := meta.Accessor(m.object)
+	if m.last == nil || err != nil || m.last.GroupVersionKind().GroupKind() != m.Kind.GroupKind() ||
+		m.last.GetName() != accessor.GetName() ||
+		!slices.Contains([]string{"", accessor.GetNamespace()}, m.last.GetNamespace()) {
+		return nil
+	}
+	return m.last
 }
 
 // isFrom reports whether k is the key of an Update entry from which fields move.

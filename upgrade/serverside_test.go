@@ -478,6 +478,46 @@ func TestUndecodableStays(t *testing.T) {
 	require.Len(t, owners, 1)
 }
 
+// TestExpectedIntent: without a next intent, the fields that the manager already applies are expected of it, and else
+// the annotation, if it is about the object.
+func TestExpectedIntent(t *testing.T) {
+	annotate := func(text string) func(s *server) {
+		return func(s *server) {
+			set(s.live.Object, text, "metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+		}
+	}
+	for _, row := range []struct {
+		name, want string
+		prepare    func(s *server)
+	}{
+		{"the annotation", "the next apply removes .data.c", func(*server) {}},
+		{"the fields that the manager applies", "the next apply removes .data.b, .data.c", func(s *server) {
+			s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1", d: "4"}}`)
+		}},
+		{"an annotation of another kind", "what the next apply removes is not known",
+			annotate(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"settings"}}`)},
+		{"an annotation of another group", "what the next apply removes is not known",
+			annotate(`{"apiVersion":"x/v1","kind":"ConfigMap","metadata":{"name":"settings"}}`)},
+		{"an annotation of another name", "what the next apply removes is not known",
+			annotate(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"zz"}}`)},
+		{"an annotation of another namespace", "what the next apply removes is not known",
+			annotate(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"zz"}}`)},
+		{"an annotation at an unknown version", "what the next apply removes is not known",
+			annotate(`{"apiVersion":"v9","kind":"ConfigMap","metadata":{"name":"settings"}}`)},
+		{"an annotation that is not JSON", "what the next apply removes is not known", annotate(`{`)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := clientSide(t)
+			row.prepare(s)
+			r := moveTo(t, s.live, upgrade.ServerSideOptions{
+				Manager: "flux", From: []string{upgrade.ClientSideManager}, Everything: true,
+			})
+			require.Contains(t, r.Preview.Summary("configmap/settings"), row.want)
+			require.NotContains(t, r.Preview.Summary("configmap/settings"), "fails")
+		})
+	}
+}
+
 // TestNextApplyThatFails: a move succeeds although the next apply fails.
 func TestNextApplyThatFails(t *testing.T) {
 	s := newServer(t)

@@ -27,8 +27,8 @@ type edit struct {
 	version   string // the object's version
 }
 
-func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types, converter fieldmanager.Converter) (
-	edit, error) {
+func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types, converter fieldmanager.Converter,
+	plan plans.Options) (edit, error) {
 	if types == nil {
 		types = noTypes{}
 	}
@@ -36,8 +36,9 @@ func startEdit(ctx context.Context, obj runtime.Object, types fieldmanager.Types
 	mover := ownership.Mover{
 		Types:   types,
 		Options: func(schema.GroupVersionKind, string) fieldmanager.Options { return options },
-		Plan:    plans.Options{Force: true},
+		Plan:    plan,
 	}
+	mover.Plan.Force = true
 	e, err := mover.Edit(ctx, obj)
 	if err != nil {
 		return edit{}, err

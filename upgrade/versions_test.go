@@ -74,7 +74,12 @@ func TestOtherVersions(t *testing.T) {
 	r, err := upgrade.ToServerSide(context.Background(), manifest(widget), o)
 	require.NoError(t, err)
 	require.False(t, r.Changed, "what can't be compared stays")
-	require.ErrorContains(t, r.Preview.Next, "no converter to version example.com/v1")
+	require.NoError(t, r.Preview.Next, "flux applies at the version of the object")
+	other := o
+	other.Manager = "other"
+	r, err = upgrade.ToServerSide(context.Background(), manifest(widget), other)
+	require.NoError(t, err)
+	require.False(t, r.Preview.IsKnown, "only a server can convert the object to the version of the annotation")
 
 	o.Everything, o.Converter = false, renaming{}
 	r, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)

@@ -173,10 +173,11 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if err != nil {
 		return nil, err
 	}
-	known, err := m.FieldSet(env.Context, place.Wrap(managedfields.With(t.Object, nil)))
+	tree, typ, err := m.At(env.Context, place.Wrap(t.Object), m.Kind().GroupVersion().String())
 	if err != nil {
 		return nil, err
 	}
+	known := typ.FieldSet(tree).Difference(managedfields.Unowned())
 	owned, _, err := ownedBy(t, managedfields.Key{})
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -40,8 +42,9 @@ manager. The fields move to the Apply entry of --to or, with --to-operation Upda
 to its Update entry. They move to the entry for the main resource, even replicas
 that kubectl scale set, with two exceptions: fields of a status entry move to the
 entry for the status; and if --to applies only through the subresource of the old
-entry, the fields move to the entry for that subresource. --to-subresource selects
-another subresource; '' selects the main resource.
+entry, the fields move to the Apply entry for that subresource. --to-subresource
+selects another subresource through which the fields can be written; '' selects the
+main resource.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -140,7 +143,10 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return flags.moveObjects(args, v.done, func(t *place.Target) (moveResult, error) {
 				var set *fieldpath.Set
-				var err error
+				err := t.Kind.CheckSubresource(to.key.Subresource)
+				if err != nil {
+					return moveResult{}, fmt.Errorf("--to-subresource: %w", err)
+				}
 				if v.from == "" {
 					set, err = fields.existingFields(env, t)
 				} else {
@@ -149,7 +155,12 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 				if err != nil {
 					return moveResult{}, err
 				}
-				return flags.makeMove(t, v.move(from.key, to.key, set, fields.all))
+				result, err := flags.makeMove(t, v.move(from.key, to.key, set, fields.all))
+				var other *ownership.SubresourceError
+				if errors.As(err, &other) && other.Expected != other.Subresource {
+					err = fmt.Errorf("%w: use --to-subresource %s", err, cmp.Or(other.Expected, "''"))
+				}
+				return result, err
 			})
 		},
 	}

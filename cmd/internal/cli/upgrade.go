@@ -90,7 +90,7 @@ lacks.
 
 func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	o := f.options
-	o.Types, o.Converter = t.Types, t.Converter()
+	o.Types, o.Converter, o.Plan = t.Types, t.Converter(), t.PlanOptions(false)
 	if f.next != nil {
 		o.Intent = nextIntent(f.next, t)
 		if o.Intent == nil && t.Asked {

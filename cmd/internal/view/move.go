@@ -29,6 +29,7 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 		list(who+" gains", change.Gains, color.FgGreen)
 		list(who+" loses", change.Loses, color.FgYellow)
 	}
+	list("nobody owns afterwards", result.Unowned, color.FgYellow)
 	for _, key := range result.Dropped {
 		fmt.Fprintf(w, "  %s loses its entry, which can't be decoded\n",
 			p.paint(describeKey(key), managerColor(key.Manager)))

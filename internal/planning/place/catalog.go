@@ -3,6 +3,7 @@ package place
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,6 +95,28 @@ func (k *Kind) Argument() string {
 		return document.Resource(k.GroupKind())
 	}
 	return strings.ToLower(k.Kind) + "." + k.Version + "." + k.Group
+}
+
+// otherSubresources are the subresources of built-in kinds, except status and scale, through which writes set fields.
+var otherSubresources = map[schema.GroupKind][]string{
+	{Kind: "Namespace"}: {"finalize"},
+	{Kind: "Pod"}:       {"ephemeralcontainers", "resize"},
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {"approval"},
+}
+
+// CheckSubresource returns an error if the kind has no subresource with this name through which writes set fields.
+func (k *Kind) CheckSubresource(name string) error {
+	known := otherSubresources[k.GroupKind()]
+	if k.hasStatus {
+		known = append([]string{"status"}, known...)
+	}
+	if k.replicas != nil {
+		known = append([]string{Scale}, known...)
+	}
+	if name == "" || slices.Contains(known, name) {
+		return nil
+	}
+	return fmt.Errorf("%s has no subresource %q", k.GroupKind(), name)
 }
 
 // Kind returns a kind at a version. If the version is unknown, the error lists the known ones.

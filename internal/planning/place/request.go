@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/strategy"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -61,8 +62,10 @@ func (r *Request) checkLive(live map[string]any) error {
 	if r.Kind.Unknown != nil {
 		return r.Kind.Unknown
 	}
-	if r.Subresource == "status" && !r.Kind.hasStatus {
-		return fmt.Errorf("%s has no subresource %q", r.Kind.GroupKind(), r.Subresource)
+	if r.Subresource == "status" {
+		if err := r.Kind.CheckSubresource(r.Subresource); err != nil {
+			return err
+		}
 	}
 	if version, _ := live["apiVersion"].(string); live != nil && !r.Kind.converts &&
 		version != r.Kind.GroupVersion().String() {
@@ -75,6 +78,10 @@ func (r *Request) checkLive(live map[string]any) error {
 func (r *Request) options() fieldmanager.Options {
 	options := r.strategy().FieldManager()
 	options.Clock = r.Now
+	if r.Subresource == Scale && r.Kind.replicas != nil {
+		only := including{fieldpath.NewSet(fieldpath.NewPath(r.Kind.replicas...))}
+		options.ResetFields = map[string]fieldpath.Filter{r.Kind.GroupVersion().String(): only}
+	}
 	if r.Kind.converts {
 		options.Converter = fieldmanager.NoneConverter{}
 	}

@@ -23,6 +23,12 @@ const Scale = "scale"
 // ScaleKind is the kind Scale.
 var ScaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
+// including is a filter for the fields that writes through scale set.
+type including struct{ *fieldpath.Set }
+
+// Filter returns the paths of set that are in the filter's set or below one of its paths.
+func (f including) Filter(set *fieldpath.Set) *fieldpath.Set { return set.AtOrBelow(f.Set) }
+
 // builtinReplicas returns Kind.replicas for a built-in kind.
 func builtinReplicas(t *typed.Type) []string {
 	if spec := t.Map.Field("spec").Type; spec != nil && spec.Map != nil && spec.Map.Field("replicas").Type != nil {
@@ -51,7 +57,7 @@ func (t *Target) LiveScale() (*Target, error) {
 	case t.Kind.Unknown != nil:
 		return nil, t.Kind.Unknown
 	case t.Kind.replicas == nil:
-		return nil, fmt.Errorf("%s has no subresource %q", t.Kind.GroupKind(), Scale)
+		return nil, t.Kind.CheckSubresource(Scale)
 	case t.Object == nil:
 		return nil, cluster.ErrNotFound
 	}

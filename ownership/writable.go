@@ -1,0 +1,62 @@
+package ownership
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// SubresourceError reports a field that an entry for a subresource can't own, because writes through the subresource
+// do not set the field.
+type SubresourceError struct {
+	Path fieldpath.Path
+	// Subresource is the subresource of the entry; "" is the main resource.
+	Subresource string
+	// Expected is a subresource through which writes set the field; it is Subresource if none is known.
+	Expected string
+}
+
+func (e *SubresourceError) Error() string {
+	text := fmt.Sprintf("%s: can't be owned through %s", e.Path, resource(e.Subresource))
+	if e.Expected != e.Subresource {
+		text += ", only through " + resource(e.Expected)
+	}
+	return text
+}
+
+// resource returns the name of a subresource for use in sentences.
+func resource(subresource string) string {
+	if subresource == "" {
+		return "the main resource"
+	}
+	return fmt.Sprintf("%q", subresource)
+}
+
+// checkWritable returns a [SubresourceError] if fields has fields that writes through a subresource reset. It returns
+// nil if nothing is known about the version.
+func (e *Edit) checkWritable(fields *fieldpath.Set, version, subresource string) error {
+	for path := range fields.Difference(e.writable(fields, version, subresource)).Leaves().All() {
+		err := &SubresourceError{Path: slices.Clone(path), Subresource: subresource, Expected: subresource}
+		for _, other := range []string{"", "status"} {
+			if e.writable(fieldpath.NewSet(path), version, other).Has(path) {
+				err.Expected = other
+				break
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// writable returns the paths of fields that writes through a subresource do not reset.
+func (e *Edit) writable(fields *fieldpath.Set, version, subresource string) *fieldpath.Set {
+	m, err := e.Manager(version, subresource)
+	if err != nil {
+		return fields
+	}
+	if reset := m.Options().ResetFields[version]; reset != nil {
+		return reset.Filter(fields)
+	}
+	return fields
+}
