@@ -169,6 +169,8 @@ func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *compa
 			break
 		}
 		conflict.Path, conflict.Live, conflict.Applied = slices.Clone(p), pair[0], pair[1]
+		conflict.LiveNull = pair[0] == nil && !change.Added.Has(p)
+		conflict.AppliedNull = pair[1] == nil
 		l.conflicts = append(l.conflicts, conflict)
 	}
 	return l.refuse

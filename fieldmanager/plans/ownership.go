@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -22,7 +23,8 @@ type OwnershipChange struct {
 	Version string
 	// From is the API version of the entry before the write, if the write changes the version of the entry.
 	From string
-	// Gains are the fields that only the entry after the write has. Shares are the gained fields that others own, too.
+	// Gains are the fields that only the entry after the write has. Shares are the gained fields that others own, too,
+	// at the same version, or at any version if conversion changes only the apiVersion ([fieldmanager.NoneConverter]).
 	Gains, Shares *fieldpath.Set
 	// Loses are the fields that only the entry before the write has. Removes are the lost fields that the write removes
 	// from the object, because the manager dropped them or something around them, and nobody else owns them.
@@ -33,7 +35,8 @@ type OwnershipChange struct {
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
 	before, _ := managedfields.Read(w.live) // nil has none; cannot fail, because the apply read live and wrote merged
 	after, _ := managedfields.Read(merged)
-	out := OwnershipChanges(before, after)
+	_, isSame := w.options.Converter.(fieldmanager.NoneConverter)
+	out := ownershipChanges(before, after, isSame)
 	removed := map[string]*fieldpath.Set{} // by version
 	for i := range out {
 		c := &out[i]
@@ -65,8 +68,14 @@ func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 }
 
 // OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from the entries before,
-// in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing.
-func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChange) {
+// in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing. Gained fields are
+// compared only with entries of the same version.
+func OwnershipChanges(before, after managedfields.Entries) []OwnershipChange {
+	return ownershipChanges(before, after, false)
+}
+
+// ownershipChanges is OwnershipChanges. isSame is true if a field has the same path at all versions.
+func ownershipChanges(before, after managedfields.Entries, isSame bool) (out []OwnershipChange) {
 	add := func(old, current *managedfields.Entry) {
 		c := OwnershipChange{
 			Manager: cmp.Or(current.Key, old.Key), Version: cmp.Or(current.APIVersion, old.APIVersion),
@@ -79,7 +88,7 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 			return
 		}
 		if !c.Gains.IsEmpty() { // most changes have no gains, and there may be 10,000 of them
-			c.Shares = ownedByOthers(after, c)
+			c.Shares = ownedByOthers(after, c, isSame)
 		}
 		out = append(out, c)
 	}
@@ -101,10 +110,10 @@ func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChang
 }
 
 // ownedByOthers returns the gained fields of a manager that other managers own, too.
-func ownedByOthers(l managedfields.Entries, c OwnershipChange) *fieldpath.Set {
+func ownedByOthers(l managedfields.Entries, c OwnershipChange, isSame bool) *fieldpath.Set {
 	var parts []*fieldpath.Set
 	for i := range l {
-		if l[i].Key != c.Manager && l[i].APIVersion == c.Version {
+		if l[i].Key != c.Manager && (isSame || l[i].APIVersion == c.Version) {
 			parts = append(parts, l[i].Intersection(c.Gains))
 		}
 	}

@@ -52,7 +52,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but what contains it is given up;
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
-//   - a conflict is over a field that the API version of the intent does not have.
+//   - a conflict is over a field that the API version of the intent does not have, and not all conflicts are forced.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
 	decide func(conflicts.Conflicts) []conflicts.Decision, options Options) (*Resolution, error) {
 	options.Force = false
@@ -75,6 +75,12 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		return nil, err
 	}
 	options.Found = nil // the conflicts are decided
+	if len(out.Forced) == len(plan.Conflicts) {
+		// The intent does not change, and need not have the fields: they may be of another version.
+		out.Force, options.Force = true, true
+		out.Plan, err = New(ctx, m, live, out.Intent, options)
+		return out, err
+	}
 	forced, shared := fieldpath.NewSet(decided[conflicts.Force]...), fieldpath.NewSet(decided[conflicts.Share]...)
 	existing := shared.Intersection(allPaths(t, liveTree))
 	if tree, err = withShared(t, tree, liveTree, existing); err != nil {
@@ -92,7 +98,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		}
 		out.Intent = &unstructured.Unstructured{Object: tree}
 		stored, _, _ := unstructured.NestedString(liveTree, "metadata", "resourceVersion")
-		if out.Force && len(out.Forced) < len(plan.Conflicts) && stored != "" {
+		if out.Force && stored != "" {
 			out.Intent.Object = resetfields.Restore(liveTree, tree, resourceVersion)
 		}
 		if out.Plan, err = New(ctx, m, live, out.Intent, options); err != nil {
@@ -139,14 +145,16 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 	fields := map[conflicts.Decision][]fieldpath.Path{}
 	decided := map[string]conflicts.Decision{}
 	inIntent := allPaths(t, intent)
+	isPartial := slices.ContainsFunc(chosen, func(d conflicts.Decision) bool { return d != conflicts.Force })
 	for i, c := range all {
 		decision := chosen[i]
 		if !slices.Contains(waysOut, decision) {
 			return nil, fmt.Errorf("%s: no way out of a conflict: expected one of %s, got %.40q", c.Path, waysOut, decision)
 		}
 		path := c.Path
-		if !inIntent.Has(path) {
-			return nil, fmt.Errorf("%s: the conflict with %q is about a field of %s that the intent, of %s, does not have",
+		if isPartial && !inIntent.Has(path) {
+			return nil, fmt.Errorf("%s: %q owns this field at %s, and the intent, at %s, does not have it: "+
+				"it can only be forced, together with all other conflicts",
 				path, c.Owner.Manager, c.APIVersion, version)
 		}
 		if before, twice := decided[path.String()]; twice && before != decision {

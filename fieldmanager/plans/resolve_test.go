@@ -350,7 +350,8 @@ func TestResolveAcrossVersions(t *testing.T) {
 			}
 			return nil
 		}, "b: x", "a: z", all(conflicts.GiveUp),
-			`.b: the conflict with "alice" is about a field of example.dev/v2 that the intent, of example.dev/v1, does not have`},
+			`.b: "alice" owns this field at example.dev/v2, and the intent, at example.dev/v1, does not have it: ` +
+				`it can only be forced, together with all other conflicts`},
 		{"a field made of two", "to give up b gives up half of it", func(from, to string, obj map[string]any) error {
 			if from == "v1" && to == "v2" {
 				a, _ := obj["a"].(string)
@@ -380,6 +381,12 @@ func TestResolveAcrossVersions(t *testing.T) {
 			for _, way := range report.Ways {
 				require.NotEqual(t, conflicts.GiveUp, way.Decision, row.why)
 			}
+			require.Equal(t, "not possible: "+row.want, report.Unavailable[0].Why)
+			r, err := plans.Resolve(t.Context(), m, atV1, intent, all(conflicts.Force), plans.Options{Manager: "bob"})
+			require.NoError(t, err, "a forced apply needs no field of the intent")
+			require.True(t, r.Force)
+			require.Len(t, r.Forced, len(report.Conflicts))
+			require.Equal(t, plans.Changed, r.Plan.Outcome)
 		})
 	}
 }

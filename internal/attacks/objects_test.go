@@ -422,6 +422,12 @@ func everyFunction() map[string]func(odd) {
 			conflictreport.Texts(o.value, o.tree())
 			conflictreport.Texts(o.tree(), good.Object)
 		},
+		"ownership/conflictreport.ConflictTexts": func(o odd) {
+			conflictreport.ConflictTexts(conflicts.Conflict{Live: o.value, Applied: o.tree()})
+		},
+		"ownership/conflictreport.ChangeTexts": func(o odd) {
+			conflictreport.ChangeTexts(plans.Change{Kind: plans.Modified, Before: o.value, After: o.tree()})
+		},
 
 		"upgrade.Owners": live(func(a, _ runtime.Object) {
 			_, _ = upgrade.Owners(a, metav1.ManagedFieldsOperationApply, spec)

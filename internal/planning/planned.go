@@ -112,6 +112,12 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 		plan.Outcome = plans.Conflict
 	} else {
 		plan.Outcome, p.Served = p.ServedOutcome(answer.Object), answer.Object
+		if len(p.OtherVersions(p.Desired.Object)) > 0 {
+			plan.Object = place.Wrap(answer.Object)
+			before, _ := managedfields.Read(place.Wrap(p.Desired.Object)) // as after a plan, there is no error
+			after, _ := managedfields.Read(plan.Object)
+			plan.Ownership = plans.OwnershipChanges(before, after)
+		}
 	}
 	p.Plan = &plan
 	return true, nil
@@ -142,7 +148,8 @@ func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
 // Loss is a field that a manager no longer owns and that stays in the object.
 type Loss struct {
 	Field fieldpath.Path
-	// Owners are the managers that own the field after the apply; if there are none, no apply removes the field.
+	// Owners are the managers that own the field, or fields in it, after the apply; if there are none, no apply removes
+	// the field.
 	Owners []managedfields.Key
 	// Changes is true if the field gets another value, set by an owner.
 	Changes bool
@@ -151,7 +158,7 @@ type Loss struct {
 }
 
 // Fate divides the fields that a manager loses into removed fields and fields that stay. A field is also removed if a
-// default replaces its value.
+// default replaces its value. A field is not lost if the manager still owns fields in it.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, stay []Loss) {
 	after, t := p.ObjectAfter(), p.Kind.Typ
 	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans need them
@@ -159,10 +166,14 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 	var gone []fieldpath.Path
 	for path := range change.Loses.Union(change.Removes).Leaves().All() {
 		loss := Loss{Field: slices.Clone(path)}
+		field := fieldpath.NewSet(loss.Field)
 		for i := range list {
-			if list[i].Key != change.Manager && list[i].Owned().Has(path) {
+			if !list[i].Owned().AtOrBelow(field).IsEmpty() {
 				loss.Owners = append(loss.Owners, list[i].Key)
 			}
+		}
+		if slices.Contains(loss.Owners, change.Manager) {
+			continue
 		}
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
@@ -179,6 +190,16 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 		stay[i].Field = p.InParent(stay[i].Field)
 	}
 	return p.FieldsInParent(fieldpath.NewSet(gone...)), stay
+}
+
+// MayShare returns the entries that may own gained fields, too: after the apply, they are at versions that can't be
+// compared here.
+func (p *Planned) MayShare() []metav1.ManagedFieldsEntry {
+	gains := func(c plans.OwnershipChange) bool { return !c.Gains.Difference(c.Shares).IsEmpty() }
+	if p.Desired.Object == nil || !slices.ContainsFunc(p.Ownership, gains) {
+		return nil
+	}
+	return p.OtherVersions(place.Unwrap(p.Plan.Object))
 }
 
 // ObjectAfter returns the object after the apply: from the dry run if there was one, otherwise from the plan.

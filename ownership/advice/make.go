@@ -95,7 +95,7 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	absent := 0
 	for _, c := range found {
 		fields = append(fields, c.Path)
-		if c.Live == nil {
+		if c.Live == nil && !c.LiveNull {
 			absent++
 		}
 	}
@@ -127,6 +127,11 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 
 // Refused takes the place of a way out of conflicts that the server refuses: it promises nothing.
 func Refused(reason string) Suggestion { return Suggestion{Why: "the server refuses it: " + reason} }
+
+// Unavailable is a way out of conflicts that does not exist, with the reason.
+func Unavailable(reason error) Suggestion {
+	return Suggestion{Why: fmt.Sprintf("not possible: %v", reason)}
+}
 
 // WithChanges returns s for an apply after which the server also changes fields of other managers.
 func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
@@ -179,6 +184,14 @@ func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion
 		Why:     "add the field to the manifest: this prints it",
 		Action:  Extract{o, owner, []fieldpath.Path{field}},
 		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
+// ExtractAt prints the fields of an entry from the object at the entry's version, which the kind in o names.
+func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
+	return Suggestion{
+		Why:    fmt.Sprintf("to extract them, read the object at %s", version),
+		Action: Extract{o, entry, nil}, Promise: Promise{Keeps: true, Done: true},
 	}
 }
 

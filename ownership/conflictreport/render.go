@@ -3,6 +3,7 @@ package conflictreport
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func (r Report) Render(w io.Writer, style Style) error {
 		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
 	b.WriteString("Ways out:\n")
-	for _, way := range r.Ways {
+	for _, way := range slices.Concat(r.Ways, r.Unavailable) {
 		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name()), Style: style.Way}
 		fmt.Fprintf(&b, "  %s %s\n", name, printable.Text(way.Why))
 		renderLosses(&b, way.Losses, style)
@@ -80,7 +81,7 @@ func (r Report) rows(style Style) [][]printable.Cell {
 			since = c.Since.UTC().Format(time.RFC3339)
 		}
 		owner := fmt.Sprintf("%s (%s)", printable.Short(conflicts.Describe(c.Entry()), ownerWidth), c.Owner.Operation)
-		theirs, yours := Texts(c.Live, c.Applied)
+		theirs, yours := ConflictTexts(c)
 		if c.Equal {
 			yours += " (same)"
 		}

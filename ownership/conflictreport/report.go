@@ -34,6 +34,8 @@ type Report struct {
 	Conflicts conflicts.Conflicts `json:"conflicts"`
 	// Ways are the ways out.
 	Ways []WayOut `json:"ways,omitempty"`
+	// Unavailable are the ways that do not exist for these conflicts, each with the reason as its Why, and no Intent.
+	Unavailable []WayOut `json:"unavailable,omitempty"`
 	// Suggestions are other actions that end the conflicts.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
@@ -59,8 +61,8 @@ type Loss struct {
 }
 
 // New returns the conflicts of an apply with the three ways out of them: force, give up or share all conflicts. Its
-// arguments are the same as for [plans.New]; what names the object. A way that does not exist is left out, see
-// [plans.Resolve].
+// arguments are the same as for [plans.New]; what names the object. A way that [plans.Resolve] rejects is unavailable;
+// if live has none of the values, sharing is left out.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false
@@ -76,11 +78,14 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 			return slices.Repeat([]conflicts.Decision{way.Decision}, len(all))
 		}
 		r, err := plans.Resolve(ctx, m, live, applied, decide, options)
-		if err == nil {
-			way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)
-			way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
-			ways = append(ways, way)
+		if err != nil {
+			way.Suggestion = advice.Unavailable(err)
+			report.Unavailable = append(report.Unavailable, way)
+			continue
 		}
+		way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)
+		way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
+		ways = append(ways, way)
 	}
 	report.Ways = ways
 	return report, nil

@@ -11,16 +11,43 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Texts and limits for values in a table.
+// Limits for values in a table.
 const (
-	absent      = "absent" // a missing value, and a null
-	beforeFirst = 12       // characters shown before a long string's first difference
-	maxDiffers  = 100      // maximal number of differences that are counted
-	maxDepth    = 100      // maximal depth of a difference, as a value may contain itself
+	beforeFirst = 12  // characters shown before a long string's first difference
+	maxDiffers  = 100 // maximal number of differences that are counted
+	maxDepth    = 100 // maximal depth of a difference, as a value may contain itself
 )
+
+// missing takes the place of a missing value, because a null is a value.
+type missing struct{}
+
+// ConflictTexts returns the texts of both values of a conflict, as [Texts] does.
+func ConflictTexts(c conflicts.Conflict) (live, applied string) {
+	a, b := c.Live, c.Applied
+	if a == nil && !c.LiveNull {
+		a = missing{}
+	}
+	if b == nil && !c.AppliedNull {
+		b = missing{}
+	}
+	return Texts(a, b)
+}
+
+// ChangeTexts returns the texts of both values of a change, as [Texts] does.
+func ChangeTexts(c plans.Change) (before, after string) {
+	switch c.Kind {
+	case plans.Added:
+		return Texts(missing{}, c.After)
+	case plans.Removed:
+		return Texts(c.Before, missing{})
+	}
+	return Texts(c.Before, c.After)
+}
 
 // Texts returns texts of two different values for the columns of a table. If a text would be too long, both texts
 // show only the first difference: the path of the differing value, the value, and the number of other differences.
@@ -71,7 +98,7 @@ func (d *difference) find(path string, a, b any, depth int) {
 				if !plainName.MatchString(name) {
 					fieldPath = fmt.Sprintf("%s[%q]", path, name)
 				}
-				d.find(fieldPath, x[name], y[name], depth-1)
+				d.find(fieldPath, fieldOf(x, name), fieldOf(y, name), depth-1)
 			}
 			return
 		}
@@ -91,12 +118,20 @@ func (d *difference) find(path string, a, b any, depth int) {
 	}
 }
 
-// itemAt returns the item at a position of a list; nil if the list is shorter.
+// itemAt returns the item at a position of a list.
 func itemAt(list []any, i int) any {
 	if i < len(list) {
 		return list[i]
 	}
-	return nil
+	return missing{}
+}
+
+// fieldOf returns a field of a map.
+func fieldOf(m map[string]any, name string) any {
+	if v, ok := m[name]; ok {
+		return v
+	}
+	return missing{}
 }
 
 // around returns the texts of two values, cut to a width. Of strings, it returns the part around the first
@@ -126,8 +161,8 @@ func around(a, b any, width int) (string, string) {
 
 // text returns the beginning of a value's JSON: at least the given number of bytes, if the JSON is that long.
 func text(v any, bytes int) string {
-	if v == nil {
-		return absent
+	if v == (missing{}) {
+		return "absent"
 	}
 	v = head(v, &bytes, maxDepth)
 	var b strings.Builder

@@ -15,7 +15,9 @@ func TestTexts(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for _, row := range []struct{ name, why, a, b, one, other string }{
 		{"short", "as they are", `{"a":1}`, `[1]`, `{"a":1}`, `[1]`},
-		{"absent", "a missing value is no null", `null`, `{"a":"<"}`, "absent", `{"a":"<"}`},
+		{"null", "a null is a value", `null`, `{"a":"<"}`, "null", `{"a":"<"}`},
+		{"null in a map", "it differs from a missing value", `{"a":"` + long + `","b":null}`, `{"a":"` + long + `"}`,
+			`.b: null`, `.b: absent`},
 		{"in a list of maps", "the path of what differs", `[{"n":"a","v":"` + long + `"},{"n":"b","cpu":"1000m"}]`,
 			`[{"n":"a","v":"` + long + `"},{"n":"b","cpu":"1"}]`, `[1].cpu: "1000m"`, `[1].cpu: "1"`},
 		{"several", "the first of them, and how many more", `{"a":"` + long + `","b":1,"c":1,"d.e":1}`,

@@ -3,13 +3,23 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 func newExtract(env *process.Env) *cobra.Command {
@@ -23,7 +33,8 @@ func newExtract(env *process.Env) *cobra.Command {
 		Long: `Extract prints a manifest with the fields that a manager owns and their live values,
 without fields of the server or of other managers. If the manager applies this
 manifest, it owns the same fields as before. Use extract if the manifest is lost, or
-if fields were moved to a new manager.
+if fields were moved to a new manager. Owned fields without a live value, such as
+stringData of a Secret, are left out and named on stderr.
 
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
 manager owns nothing are omitted; naming such an object is an error.
@@ -35,7 +46,7 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 			return flags.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
 				printed := 0
 				for _, t := range targets {
-					manifest, err := extracted(env, t.Stored(), of.key, fields)
+					manifest, err := flags.extracted(p, t.Stored(), of.key, fields)
 					switch {
 					case errors.Is(err, errNothing) && !t.Asked:
 					case err != nil:
@@ -54,6 +65,7 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 	}
 	flags.add(env, cmd)
 	of.add(env, cmd, "manager", "that owns the fields")
+	of.addVersion(cmd, "manager", metav1.ManagedFieldsOperationUpdate)
 	cmd.Flags().StringArrayVar(&fields, "field", nil,
 		"only the field at `PATH`, and all fields in it; may be given several times")
 	addFormat(env, cmd, &format, "yaml", "json")
@@ -62,8 +74,10 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 }
 
 // extracted returns a manifest with the fields that a manager owns in an object: the named ones; all if none are
-// named.
-func extracted(env *process.Env, t *place.Target, key managedfields.Key, fields []string) (map[string]any, error) {
+// named. It prints a note about owned fields that the object lacks.
+func (f *objectFlags) extracted(
+	p place.Place, t *place.Target, key managedfields.Key, fields []string,
+) (map[string]any, error) {
 	owned, found, err := ownedBy(t, key)
 	if err != nil {
 		return nil, err
@@ -78,13 +92,63 @@ func extracted(env *process.Env, t *place.Target, key managedfields.Key, fields 
 		}
 		owned = owned.AtOrBelow(chosen)
 	}
-	m, err := t.Manager(env.Now, "")
+	if err := f.checkVersions(p, t, key, owned); err != nil {
+		return nil, err
+	}
+	m, err := t.Manager(f.env.Now, "")
 	if err != nil {
 		return nil, err
 	}
-	intent, err := m.Extract(env.Context, place.Wrap(t.Object), owned)
+	intent, err := m.Extract(f.env.Context, place.Wrap(t.Object), owned)
+	if err == nil {
+		err = t.Kind.Typ.Validate(intent.Object, typed.Rules{AllowUnknown: true})
+	}
+	hide := secrets.Hide(t.Object) // the paths of items may contain values
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no manifest can have the fields of %q: %s", key.Manager, hide(err.Error()))
+	}
+	var lacks []string
+	for path := range owned.Leaves().All() {
+		if _, exists := t.Kind.Typ.Get(t.Object, path); exists {
+			continue
+		}
+		text := path.Short()
+		if slices.ContainsFunc(path, func(e fieldpath.Element) bool { return !e.IsField() }) {
+			text = hide(text)
+		}
+		lacks = append(lacks, text)
+	}
+	if len(lacks) > 0 {
+		fmt.Fprintf(f.env.Stderr, "note: %s: the object has no value for %s of %q: %s\n", t.Title(),
+			printable.Counted(len(lacks), "field", "fields"), key.Manager, strings.Join(lacks, " "))
 	}
 	return intent.Object, nil
+}
+
+// checkVersions returns an error if an entry with some of the fields has another version than the object, and the kind
+// can't be converted here. If a server has that version, the error has a command that extracts the entry.
+func (f *objectFlags) checkVersions(
+	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
+) error {
+	entries, err := managedfields.Read(place.Wrap(t.Object))
+	if err != nil || t.Converter() != nil {
+		return err
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.APIVersion == t.Kind.GroupVersion().String() || !ownership.Selects(key, e.Key) ||
+			e.Intersection(fields).IsEmpty() {
+			continue
+		}
+		err := fmt.Errorf("%s owns fields at %s, and the object was read at %s", advice.Owner(e.Key), e.APIVersion,
+			t.Kind.GroupVersion())
+		gvk := schema.FromAPIVersionAndKind(e.APIVersion, t.Kind.Kind)
+		if place.ClusterOf(p) == nil || !p.IsServed(gvk) {
+			return err
+		}
+		o := advice.Objects{Kinds: []string{place.ArgumentOf(gvk)}, Namespace: t.Namespace, Name: t.Name}
+		way, suggest := advice.ExtractAt(o, e.Key, e.APIVersion), f.suggest()
+		return fmt.Errorf("%w; %s: %s", err, way.Why, suggest.Line(suggest.Arguments(way)))
+	}
+	return nil
 }

@@ -54,7 +54,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 	changes := page.Table{Title: "What changes", Head: []string{"Change", "Field", "Before", "After"}}
 	for change := range p.Changes() {
 		change = hideChange(change)
-		before, after := conflictreport.Texts(change.Before, change.After)
+		before, after := conflictreport.ChangeTexts(change)
 		changes.Rows = append(changes.Rows, []string{string(change.Kind), change.Path.Short(), before, after})
 		out.Marks[change.Path.String()] = page.Changed
 	}
@@ -74,7 +74,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 		if err != nil {
 			return out, err
 		}
-		for _, way := range report.Ways {
+		for _, way := range slices.Concat(report.Ways, report.Unavailable) {
 			ways.Rows = append(ways.Rows, []string{way.Name(), printable.Text(way.Why)})
 		}
 	}
@@ -95,7 +95,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 func conflictTable(p *planning.Planned) page.Table {
 	out := page.Table{Title: "Conflicts", Head: []string{"Field", "Owner", "Live value", "Applied value"}}
 	for _, c := range HideConflicts(p.Found()) {
-		live, applied := conflictreport.Texts(c.Live, c.Applied)
+		live, applied := conflictreport.ConflictTexts(c)
 		out.Rows = append(out.Rows, []string{c.Path.Short(), describeKey(c.Owner), live, applied})
 	}
 	return out
@@ -107,7 +107,7 @@ func (v PlanView) ConflictsOf(ctx context.Context, p *planning.Planned) (page.Fi
 		printable.Counted(len(p.Conflicts), "conflict", "conflicts"), printable.Text(p.Desired.Manager)),
 		Table: conflictTable(p), Count: len(p.Conflicts)}
 	report, err := v.ReportOf(ctx, p)
-	for _, way := range report.Ways {
+	for _, way := range slices.Concat(report.Ways, report.Unavailable) {
 		out.Ways = append(out.Ways, v.Suggest.way(way.Name(), way.Suggestion))
 	}
 	for _, s := range report.Suggestions {

@@ -239,7 +239,7 @@ func (v PlanView) writeChanges(w io.Writer, changes iter.Seq[plans.Change]) {
 	for change := range changes {
 		change = hideChange(change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
-		before, after := conflictreport.Texts(change.Before, change.After)
+		before, after := conflictreport.ChangeTexts(change)
 		switch change.Kind {
 		case plans.Added:
 			row = append(row, cell{}, cell{after, color.FgGreen})
@@ -289,6 +289,11 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 			}
 			rows = append(rows, row)
 		}
+	}
+	for _, e := range p.MayShare() {
+		key := managedfields.KeyOf(e.Manager, e.Operation, e.APIVersion, e.Subresource)
+		who := cell{describeKey(key), managerColor(e.Manager)}
+		rows = append(rows, []cell{who, {"may share", 0}, {"gained fields, at " + e.APIVersion, color.Faint}})
 	}
 	if len(rows) > 1 {
 		v.Palette.table(w, "  ", rows)

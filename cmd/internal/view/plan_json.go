@@ -62,8 +62,10 @@ type ownershipJSON struct {
 	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
-	// Loses are the fields that the manager no longer owns and that stay in the object; Abandons are those of them
-	// that nobody owns then. Removes are the fields that are removed from the object.
+	// Gains are all fields that the manager gains; Shares are those of them that others are known to own, too. Entries
+	// at versions that only the server can compare are not considered. Loses are the fields that stay in the object,
+	// and in which the manager no longer owns anything; Abandons are those of them that nobody owns then. Removes are
+	// the fields that are removed from the object.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`

@@ -78,9 +78,10 @@ func (w *Desired) conflictsOf(
 		}
 		gvk := schema.FromAPIVersionAndKind(c.APIVersion, w.Kind.Kind)
 		if t := w.Types.TypeFor(gvk); t != nil {
-			c.Live, _ = t.Get(live, c.Path)
+			c.Live, c.LiveNull = t.Get(live, c.Path)
 		}
-		c.Applied, _ = w.Kind.Typ.Get(w.Tree, c.Path)
+		c.Applied, c.AppliedNull = w.Kind.Typ.Get(w.Tree, c.Path)
+		c.LiveNull, c.AppliedNull = c.LiveNull && c.Live == nil, c.AppliedNull && c.Applied == nil
 		out = append(out, c)
 	}
 	return out, nil
@@ -100,19 +101,26 @@ func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[s
 	return secrets.Shown(object), err
 }
 
-// Uncompared returns an error that names the entries that a plan can't compare: entries of other managers at other
-// versions, if the kind can't be converted here. Only a server can find conflicts with them. It returns nil if there
-// are none.
-func (w *Desired) Uncompared() error {
-	if w.Object == nil || w.Converter() != nil {
+// OtherVersions returns the entries of an object that a plan can't compare: entries of other managers at other
+// versions, if the kind can't be converted here. Only a server knows which fields an apply takes from them.
+func (w *Desired) OtherVersions(object map[string]any) (out []metav1.ManagedFieldsEntry) {
+	if object == nil || w.Converter() != nil {
 		return nil
 	}
-	var names []string
-	for _, e := range (&unstructured.Unstructured{Object: w.Object}).GetManagedFields() {
+	for _, e := range (&unstructured.Unstructured{Object: object}).GetManagedFields() {
 		isOwn := e.Manager == w.Manager && e.Operation == metav1.ManagedFieldsOperationApply
 		if e.APIVersion != "" && e.APIVersion != w.Kind.GroupVersion().String() && e.Subresource == "" && !isOwn {
-			names = append(names, fmt.Sprintf("%q at %s", e.Manager, e.APIVersion))
+			out = append(out, e)
 		}
+	}
+	return out
+}
+
+// Uncompared returns an error that names the entries that a plan can't compare; nil if there are none.
+func (w *Desired) Uncompared() error {
+	var names []string
+	for _, e := range w.OtherVersions(w.Object) {
+		names = append(names, fmt.Sprintf("%q at %s", e.Manager, e.APIVersion))
 	}
 	if len(names) == 0 {
 		return nil

@@ -94,7 +94,12 @@ func (k *Kind) Argument() string {
 	if !k.isOther {
 		return document.Resource(k.GroupKind())
 	}
-	return strings.ToLower(k.Kind) + "." + k.Version + "." + k.Group
+	return ArgumentOf(k.GroupVersionKind)
+}
+
+// ArgumentOf returns a kind with its version as an argument, such as horizontalpodautoscaler.v1.autoscaling.
+func ArgumentOf(gvk schema.GroupVersionKind) string {
+	return strings.ToLower(gvk.Kind) + "." + gvk.Version + "." + gvk.Group
 }
 
 // otherSubresources are the subresources of built-in kinds, except status and scale, through which writes set fields.
