@@ -26,8 +26,8 @@ type Conflict struct {
 	// Since is the time at which the owner last changed the object; nil if it is unknown.
 	Since *metav1.Time
 	// Live is the live value of the field; Applied is its value in the intent. They share memory with the objects. A
-	// missing or unknown value is nil, like a null. The value of duplicate items is a list of the items (spec rule
-	// 5.4).
+	// missing or unknown value is nil, like a null. The value of duplicate items is a list of these items
+	// (spec rule 5.4).
 	Live, Applied any
 	// LiveNull means that Live is nil because live has a null; AppliedNull means the same for Applied.
 	LiveNull, AppliedNull bool

@@ -198,7 +198,7 @@ func compareOwnership(plan *plans.Plan, live, current map[string]any) error {
 		}
 		var others *fieldpath.Set
 		for _, e := range after {
-			if e.Key != k && now != nil && e.APIVersion == now.APIVersion {
+			if e.Key != k { // the converter changes only the apiVersion
 				others = others.Union(e.Owned())
 			}
 		}
