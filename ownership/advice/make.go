@@ -146,7 +146,7 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 // fields over and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
-		s.Why += "; kubectl apply --server-side then removes " + list(fields) + ", because kubectl apply set them"
+		s.Why += "; kubectl's server-side apply then removes " + list(fields) + ", because kubectl apply set them"
 		s.Promise.Keeps = false
 	}
 	return s
@@ -166,7 +166,7 @@ func LetGo(
 	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(updater),
 		printable.Counted(kept.Len(), "field", "fields"), manager)
 	if isAnnotated {
-		why += " (kubectl apply --server-side does, because it moves them first)"
+		why += " (kubectl's server-side apply does, because it moves them first)"
 	}
 	if kept.Len() <= maxNamed {
 		why += ": " + strings.Join(texts(kept), " ")
