@@ -96,6 +96,8 @@ func TestDefinitionLifecycle(t *testing.T) {
 	h.must("GET", crdPath+"/widgets.example.com", "", "")
 	require.Eventually(t, func() bool { return h.must("GET", widgetsV2+"/w", "", "").GetDeletionTimestamp() != nil }, wait,
 		tick)
+	require.Equal(t, "True InstanceDeletionInProgress CustomResource deletion is in progress",
+		condition(h.must("GET", crdPath+"/widgets.example.com", "", ""), "Terminating"))
 	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":null}}`)
 	h.gone(crdPath + "/widgets.example.com")
 	require.Eventually(t, func() bool { return h.ask("GET", widgetsV2, "", "").Code == http.StatusNotFound }, wait, tick)
@@ -152,21 +154,70 @@ func TestDefinitionInvalid(t *testing.T) {
 	require.Contains(t, message, "openAPIV3Schema.properties[spec].type: Required value")
 }
 
-// TestDefinitionNamesTaken checks that the second of two definitions with the same names is not served.
-func TestDefinitionNamesTaken(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	h.must("POST", crdPath, "", definition("v1", none))
-	second := `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster",
-		"names":{"plural":"gadgets","singular":"widget","kind":"Gadget"},"versions":[{"name":"v1","served":true,
-			"storage":true,
-		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
-	h.must("POST", crdPath, "", second)
-	h.refused(http.StatusNotFound, "GET", "/apis/example.com/v1/gadgets", "", "")
-	crd := h.must("GET", crdPath+"/gadgets.example.com", "", "")
+// condition returns "STATUS REASON MESSAGE" of a condition of a CustomResourceDefinition; "" if there is none.
+func condition(crd *unstructured.Unstructured, name string) string {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	require.Equal(t, "SingularConflict", conditions[0].(map[string]any)["reason"])
-	h.must("DELETE", crdPath+"/gadgets.example.com", "", "")
-	h.gone(crdPath + "/gadgets.example.com")
+	for _, each := range conditions {
+		if c := each.(map[string]any); c["type"] == name {
+			return fmt.Sprint(c["status"], " ", c["reason"], " ", c["message"])
+		}
+	}
+	return ""
+}
+
+// TestDefinitionNamesTaken checks that the second of two definitions with the same names is not served, also after a
+// restart, until the first one is deleted.
+func TestDefinitionNamesTaken(t *testing.T) {
+	const accepted = "True NoConflicts no conflicts found"
+	store := newStore(t)
+	h := newHost(t, apiserver.Options{Store: store})
+	define := func(name string) {
+		h.must("POST", crdPath, "", fmt.Sprintf(`{"metadata":{"name":"%[1]s.example.com"},"spec":{"group":"example.com",
+			"scope":"Cluster","names":{"plural":"%[1]s","singular":"widget","shortNames":["wi","w2"],"kind":"Widget"},
+			"versions":[{"name":"v1","served":true,"storage":true,
+				"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, name))
+	}
+	get := func(name string) *unstructured.Unstructured {
+		return h.must("GET", crdPath+"/"+name+".example.com", "", "")
+	}
+	isRefused := func() {
+		t.Helper()
+		h.refused(http.StatusNotFound, "GET", "/apis/example.com/v1/gadgets", "", "")
+		require.Equal(t, `False ListKindConflict "WidgetList" is already in use`,
+			condition(get("gadgets"), "NamesAccepted"))
+		require.Equal(t, "False NotAccepted not all names are accepted", condition(get("gadgets"), "Established"))
+		require.Equal(t, accepted, condition(get("widgets"), "NamesAccepted"))
+	}
+	define("widgets")
+	define("gadgets")
+	define("zebras")
+	isRefused()
+	h.must("PATCH", crdPath+"/gadgets.example.com", mergePatch, `{"metadata":{"labels":{"a":"b"}}}`)
+	isRefused()
+	require.NoError(t, h.Close())
+	h = newHost(t, apiserver.Options{Store: store})
+	isRefused()
+
+	h.must("PATCH", crdPath+"/gadgets.example.com", mergePatch,
+		`{"spec":{"names":{"kind":"Gadget","listKind":"GadgetList"}}}`)
+	require.Equal(t, `False ShortNamesConflict ["wi" is already in use, "w2" is already in use]`,
+		condition(get("gadgets"), "NamesAccepted"))
+
+	h.must("DELETE", crdPath+"/widgets.example.com", "", "")
+	h.gone(crdPath + "/widgets.example.com")
+	require.Eventually(t, func() bool { return condition(get("gadgets"), "NamesAccepted") == accepted }, wait, tick)
+	require.Equal(t, "True InitialNamesAccepted the initial names have been accepted",
+		condition(get("gadgets"), "Established"))
+	require.Eventually(t, func() bool {
+		return h.ask("GET", "/apis/example.com/v1/gadgets", "", "").Code == http.StatusOK
+	}, wait, tick)
+	require.Equal(t, `False ShortNamesConflict ["wi" is already in use, "w2" is already in use]`,
+		condition(get("zebras"), "NamesAccepted"), "it got the kind, which the others do not use")
+
+	h.must("PATCH", crdPath+"/gadgets.example.com", mergePatch,
+		`{"spec":{"names":{"singular":"gadget","shortNames":[]}}}`)
+	require.Equal(t, accepted, condition(get("zebras"), "NamesAccepted"), "an update frees names as well")
+	h.must("GET", "/apis/example.com/v1/zebras", "", "")
 }
 
 // reverser converts between versions by reversing a string.

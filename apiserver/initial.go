@@ -132,11 +132,19 @@ func (s *Server) createInitialObject(ctx context.Context, o *unstructured.Unstru
 	return s.definitions.Reload(ctx, o.GetName())
 }
 
-// createNamespaces creates the namespaces that every cluster has.
+// createNamespaces creates the namespaces that every cluster has. As in kube-apiserver, the server owns their label.
 func (s *Server) createNamespaces(ctx context.Context) error {
+	now := metav1.NewTime(s.options.Now())
+	fields := `{"f:metadata":{"f:labels":{".":{},"f:` + corev1.LabelMetadataName + `":{}}}}`
+	owned := metav1.ManagedFieldsEntry{
+		Manager: "kube-apiserver", Operation: metav1.ManagedFieldsOperationUpdate,
+		APIVersion: corev1.SchemeGroupVersion.String(), Time: &now,
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
+			ManagedFields: []metav1.ManagedFieldsEntry{owned},
 		}}
 		n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if err := s.createGiven(ctx, n); err != nil {

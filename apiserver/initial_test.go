@@ -114,6 +114,18 @@ func TestObjectsToBeginWith(t *testing.T) {
 	require.Equal(t, "a", h.must("GET", "/api/v1/namespaces/default", "", "").GetLabels()["team"])
 }
 
+// TestNamespacesToBeginWith checks that the default namespaces have the managed fields of a Namespace that
+// kube-apiserver creates.
+func TestNamespacesToBeginWith(t *testing.T) {
+	h := newHost(t, apiserver.Options{Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
+	made := h.must("POST", "/api/v1/namespaces?fieldManager=kube-apiserver", "", `{"metadata":{"name":"made"}}`)
+	require.Len(t, made.GetManagedFields(), 1)
+	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+		n := h.must("GET", "/api/v1/namespaces/"+name, "", "")
+		require.Equal(t, made.GetManagedFields(), n.GetManagedFields(), name)
+	}
+}
+
 // TestObjectsToBeginWithThatExist checks that initial objects do not replace stored objects.
 func TestObjectsToBeginWithThatExist(t *testing.T) {
 	store := newStore(t)

@@ -29,9 +29,10 @@ func (r *Running) Context() string { return r.context }
 
 // WriteKubeconfig adds a context for the server to a kubeconfig and returns the context's name. It also adds a context
 // for each of Options.Users, named after the user, an @, and the name of the server's context. It creates the file if
-// necessary and sets its mode to 0600. Other contexts are kept, and so is the current context if it exists, because the
-// file may belong to the user or to another server. WriteKubeconfig replaces contexts that it wrote for servers that
-// have ended, but never contexts of other clusters.
+// necessary and sets its mode to 0600. Only in a file that it creates, the server's context is the current context.
+// Otherwise, other contexts and the current context are kept, even if there is no current context, because the file may
+// belong to the user or to another server. WriteKubeconfig replaces contexts that it wrote for servers that have ended,
+// but never contexts of other clusters.
 func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	// keep symbolic links
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -43,8 +44,9 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	}
 	defer unlock()
 	config, err := clientcmd.LoadFromFile(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case isNew:
 		config = clientcmdapi.NewConfig()
 	case err != nil:
 		if !errors.As(err, new(*fs.PathError)) {
@@ -53,6 +55,9 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 		return "", fmt.Errorf("kubeconfig: %s: expected a kubeconfig: %w", path, err)
 	}
 	name := r.freeName(config)
+	if isNew {
+		config.CurrentContext = name
+	}
 	removeUsers(config, name)
 	config.Clusters[name] = &clientcmdapi.Cluster{
 		Server: r.config.Host, CertificateAuthorityData: r.config.CAData,
@@ -66,9 +71,6 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 		userContext := u.Name + "@" + name
 		config.AuthInfos[userContext] = &clientcmdapi.AuthInfo{Token: u.Token}
 		config.Contexts[userContext] = &clientcmdapi.Context{Cluster: name, AuthInfo: userContext}
-	}
-	if config.Contexts[config.CurrentContext] == nil {
-		config.CurrentContext = name
 	}
 	data, err := clientcmd.Write(*config)
 	if err != nil {

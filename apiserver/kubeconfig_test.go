@@ -71,6 +71,27 @@ func TestKubeconfigOfUser(t *testing.T) {
 	require.NoFileExists(t, path+".lock")
 }
 
+// TestKubeconfigWithoutCurrentContext checks that a file that exists keeps its current context, even if it is empty or
+// does not exist.
+func TestKubeconfigWithoutCurrentContext(t *testing.T) {
+	for _, text := range []string{
+		"",
+		`{"kind":"Config","apiVersion":"v1","contexts":[{"name":"prod","context":{"cluster":"c"}}]}`,
+		`{"kind":"Config","apiVersion":"v1","current-context":"missing"}`,
+	} {
+		path := filepath.Join(t.TempDir(), "config")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		before, err := clientcmd.LoadFromFile(path)
+		require.NoError(t, err)
+		server := startWith(t, path)
+		after, err := clientcmd.LoadFromFile(path)
+		require.NoError(t, err)
+		require.Equal(t, before.CurrentContext, after.CurrentContext)
+		_, err = reach(t, path, server.Context())
+		require.NoError(t, err)
+	}
+}
+
 // TestKubeconfigOfOthers checks that a file that is not a kubeconfig is not changed.
 func TestKubeconfigOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes")

@@ -43,14 +43,26 @@ type Controller struct {
 	lock   sync.Mutex
 	served map[string]*Definition // the definitions in the store, by name
 	added  map[string]*Definition // the definitions that are not in the store, by name; see Add
-	seen   map[string]string      // the resourceVersions of the definitions in the store, by name
+	stored map[string]stored      // all definitions in the store, by name
+}
+
+// stored is what the controller knows about each definition in the store, also about those that it does not serve.
+type stored struct {
+	resourceVersion, group string
+	names                  apiextensionsv1.CustomResourceDefinitionNames // the accepted names
+	lacksNames             bool                                          // not all names of the spec are accepted
+}
+
+func newStored(crd *apiextensionsv1.CustomResourceDefinition) stored {
+	names := crd.Status.AcceptedNames
+	return stored{crd.ResourceVersion, crd.Spec.Group, names, !apiequality.Semantic.DeepEqual(crd.Spec.Names, names)}
 }
 
 // NewController returns a controller. It updates options.Tables, which must contain the built-in groups.
 func NewController(builtin []resources.Group, options Options) *Controller {
 	return &Controller{
 		builtin: builtin, options: options, served: map[string]*Definition{}, added: map[string]*Definition{},
-		seen: map[string]string{},
+		stored: map[string]stored{},
 	}
 }
 
@@ -64,18 +76,21 @@ func (c *Controller) Load(ctx context.Context) error {
 	defer c.lock.Unlock()
 	var ended []*Definition
 	var errs []error
-	load := func(name string, crd *apiextensionsv1.CustomResourceDefinition) {
-		before, err := c.setServed(ctx, name, crd)
-		ended, errs = append(ended, before), append(errs, err)
-	}
+	var others []string // their names depend on the names of the definitions that are read after them
 	err := c.resource().EachObject(ctx, "", func(obj runtime.Object) {
 		crd := obj.(*apiextensionsv1.CustomResourceDefinition)
 		delete(removed, crd.Name)
-		load(crd.Name, crd)
+		if c.stored[crd.Name] = newStored(crd); c.stored[crd.Name].lacksNames {
+			others = append(others, crd.Name)
+			return
+		}
+		before, err := c.setServed(ctx, crd.Name, crd)
+		ended, errs = append(ended, before), append(errs, err)
 	})
 	if err == nil {
-		for name := range removed {
-			load(name, nil)
+		for _, name := range append(slices.Sorted(maps.Keys(removed)), others...) {
+			before, err := c.reload(ctx, name)
+			ended, errs = append(ended, before...), append(errs, err)
 		}
 	}
 	c.publish(ended...) // even after an error, publishes what was read before it
@@ -92,23 +107,43 @@ func (c *Controller) servedDefinitions() map[string]*Definition {
 func (c *Controller) Reload(ctx context.Context, name string) error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	crd, err := c.read(ctx, name)
-	if err != nil {
-		return err
-	}
-	served := c.served[name]
-	ended, err := c.setServed(ctx, name, crd)
-	if c.served[name] != served {
-		c.publish(ended)
+	served := maps.Clone(c.served)
+	ended, err := c.reload(ctx, name)
+	if !maps.Equal(c.served, served) {
+		c.publish(ended...)
 	}
 	return err
+}
+
+// reload reads a definition, and updates its status and its resources. If accepted names change, it then reloads the
+// definitions of the same group that lack names, because they may get them now. It returns the replaced and deleted
+// definitions.
+func (c *Controller) reload(ctx context.Context, name string) (ended []*Definition, err error) {
+	crd, err := c.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	before := c.stored[name]
+	replaced, err := c.setServed(ctx, name, crd)
+	ended = append(ended, replaced)
+	if err != nil || apiequality.Semantic.DeepEqual(before.names, c.stored[name].names) {
+		return ended, err
+	}
+	var errs []error
+	for _, other := range slices.Sorted(maps.Keys(c.stored)) {
+		if s := c.stored[other]; other != name && s.lacksNames && s.group == before.group {
+			more, err := c.reload(ctx, other)
+			ended, errs = append(ended, more...), append(errs, err)
+		}
+	}
+	return ended, errors.Join(errs...)
 }
 
 // ReloadUnseen is Reload for a definition from a watch. It does nothing if this version of the definition is already
 // known.
 func (c *Controller) ReloadUnseen(ctx context.Context, crd metav1.Object) error {
 	c.lock.Lock()
-	isSeen := c.seen[crd.GetName()] == crd.GetResourceVersion()
+	isSeen := c.stored[crd.GetName()].resourceVersion == crd.GetResourceVersion()
 	c.lock.Unlock()
 	if isSeen {
 		return nil
@@ -129,10 +164,10 @@ func (c *Controller) setServed(
 	}
 	if crd == nil {
 		delete(c.served, name)
-		delete(c.seen, name)
+		delete(c.stored, name)
 		return before, nil
 	}
-	c.seen[name] = crd.ResourceVersion
+	c.stored[name] = newStored(crd)
 	if crd.DeletionTimestamp != nil && c.OnTerminating != nil {
 		c.OnTerminating(name)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -29,16 +29,9 @@ var approvals = map[apihelpers.APIApprovalState]string{
 // also sets KubernetesAPIApprovalPolicyConformant.
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptedNames(crd)
-	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
 	set := func(condition apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus,
 		reason, message string) {
-		if was := apihelpers.FindCRDCondition(crd, condition); was != nil && was.Status == status && was.Reason == reason &&
-			was.Message == message {
-			return
-		}
-		apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
-			Type: condition, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
-		})
+		c.setCondition(crd, condition, status, reason, message)
 	}
 	crd.Status.AcceptedNames = names
 	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
@@ -60,6 +53,19 @@ func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted",
 			"the initial names have been accepted")
+	}
+}
+
+func (c *Controller) setCondition(
+	crd *apiextensionsv1.CustomResourceDefinition, condition apiextensionsv1.CustomResourceDefinitionConditionType,
+	status apiextensionsv1.ConditionStatus, reason, message string,
+) {
+	wasSet := apihelpers.IsCRDConditionPresentAndEqual(crd, condition, status)
+	apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: condition, Status: status, Reason: reason, Message: message,
+	})
+	if !wasSet { // SetCRDCondition uses the clock of the machine
+		apihelpers.FindCRDCondition(crd, condition).LastTransitionTime = metav1.NewTime(c.options.Now()).Rfc3339Copy()
 	}
 }
 
@@ -91,16 +97,16 @@ func (c *Controller) updateStatus(
 type conflict struct{ reason, message string }
 
 // acceptedNames returns the accepted names of crd. If another definition of the group already uses a name, that is a
-// conflict, and the previously accepted name is kept.
+// conflict, and the previously accepted name is kept. As in kube-apiserver, the conflict of the last name is reported.
 func (c *Controller) acceptedNames(
 	crd *apiextensionsv1.CustomResourceDefinition,
 ) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	taken, kinds := map[string]bool{}, map[string]bool{}
-	for name, other := range c.served {
-		if name == crd.Name || other.crd.Spec.Group != crd.Spec.Group {
+	for name, other := range c.stored {
+		if name == crd.Name || other.group != crd.Spec.Group {
 			continue
 		}
-		n := other.crd.Status.AcceptedNames
+		n := other.names
 		for _, s := range append([]string{n.Plural, n.Singular}, n.ShortNames...) {
 			taken[s] = true
 		}
@@ -108,34 +114,31 @@ func (c *Controller) acceptedNames(
 	}
 	out := crd.Status.AcceptedNames
 	asked := crd.Spec.Names
-	var found []conflict
+	var found *conflict
 	accept := func(into *string, name string, all map[string]bool, reason string) {
-		if all[name] {
-			found = append(found, conflict{reason, fmt.Sprintf("%q is already in use", name)})
+		if all[name] && name != *into {
+			found = &conflict{reason, fmt.Sprintf("%q is already in use", name)}
 			return
 		}
 		*into = name
 	}
 	accept(&out.Plural, asked.Plural, taken, "PluralConflict")
 	accept(&out.Singular, asked.Singular, taken, "SingularConflict")
-	var bad []string
+	var bad []error
 	for _, s := range asked.ShortNames {
-		if taken[s] {
-			bad = append(bad, fmt.Sprintf("%q is already in use", s))
+		if taken[s] && !slices.Contains(out.ShortNames, s) {
+			bad = append(bad, fmt.Errorf("%q is already in use", s))
 		}
 	}
 	if len(bad) > 0 {
-		found = append(found, conflict{"ShortNamesConflict", strings.Join(bad, ", ")})
+		found = &conflict{"ShortNamesConflict", utilerrors.NewAggregate(bad).Error()}
 	} else {
 		out.ShortNames = slices.Clone(asked.ShortNames)
 	}
 	accept(&out.Kind, asked.Kind, kinds, "KindConflict")
 	accept(&out.ListKind, asked.ListKind, kinds, "ListKindConflict")
 	out.Categories = slices.Clone(asked.Categories)
-	if len(found) > 0 {
-		return out, &found[0]
-	}
-	return out, nil
+	return out, found
 }
 
 // Finalize deletes the objects of a definition that is being deleted, and then removes the definition's finalizer.
@@ -146,19 +149,39 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 		return err
 	}
 	if apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
-		if err := c.deleteObjects(ctx, crd); err != nil {
-			return err
-		}
-		_, err := c.resource().Modify(resources.Own(ctx), "", name, "", manager, func(obj runtime.Object) error {
-			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition),
-				apiextensionsv1.CustomResourceCleanupFinalizer)
-			return nil
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := c.finalize(ctx, crd); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
 	return c.Reload(ctx, name)
+}
+
+// finalize deletes the objects of a definition, and then removes its finalizer. Like kube-apiserver, it reports its
+// progress in the condition Terminating.
+func (c *Controller) finalize(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	update := func(status apiextensionsv1.ConditionStatus, reason, message string) error {
+		change := func(obj runtime.Object) error {
+			live := obj.(*apiextensionsv1.CustomResourceDefinition)
+			c.setCondition(live, apiextensionsv1.Terminating, status, reason, message)
+			if status == apiextensionsv1.ConditionFalse {
+				apihelpers.CRDRemoveFinalizer(live, apiextensionsv1.CustomResourceCleanupFinalizer)
+			}
+			return nil
+		}
+		_, err := c.resource().Modify(resources.Own(ctx), "", crd.Name, "status", manager, change)
+		return err
+	}
+	err := update(apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+	if err != nil {
+		return err
+	}
+	if err := c.deleteObjects(ctx, crd); err != nil {
+		return err // not in the condition: this write would cause the next attempt at once
+	}
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+		return update(apiextensionsv1.ConditionFalse, "NeverEstablished", "resource was never established")
+	}
+	return update(apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
 }
 
 // deleteObjects deletes all objects of a definition.

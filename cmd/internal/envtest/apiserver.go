@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -47,6 +48,7 @@ type serverFlags struct {
 	modes                      []string
 	issuers, accountKeys       []string
 	signingKey                 string
+	enabledPlugins             []string
 	disabledPlugins            []string
 	featureGates               []string
 	audit                      *genericoptions.AuditOptions
@@ -74,6 +76,7 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.issuers, "service-account-issuer", nil, "issuer of ServiceAccount tokens")
 	set.StringArrayVar(&f.accountKeys, "service-account-key-file", nil, "public keys of ServiceAccount tokens")
 	set.StringVar(&f.signingKey, "service-account-signing-key-file", "", "private key of ServiceAccount tokens")
+	set.StringSliceVar(&f.enabledPlugins, "enable-admission-plugins", nil, "admission plugins to call too; no effect")
 	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "admission plugins that are not called")
 	set.StringSliceVar(&f.featureGates, "feature-gates", nil, "features of Kubernetes, such as WatchList=false")
 	f.audit = genericoptions.NewAuditOptions()
@@ -130,6 +133,9 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 	if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(f.featureGates, ",")); err != nil {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
+	if err := f.checkPlugins(env.Stderr); err != nil {
+		return err
+	}
 	options, err := f.options(env)
 	if err != nil {
 		return err
@@ -163,6 +169,36 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 	case <-server.Done():
 		return fmt.Errorf("the server stopped unexpectedly")
 	}
+}
+
+// admissionPlugins are the names of kube-apiserver's admission plugins, in its order.
+var admissionPlugins = []string{
+	"AlwaysAdmit", "NamespaceAutoProvision", "NamespaceLifecycle", "NamespaceExists",
+	"LimitPodHardAntiAffinityTopology", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition",
+	"AlwaysPullImages", "ImagePolicyWebhook", "PodSecurity", "PodNodeSelector", "Priority",
+	"DefaultTolerationSeconds", "PodTolerationRestriction", "EventRateLimit", "ExtendedResourceToleration",
+	"DefaultStorageClass", "StorageObjectInUseProtection", "PodGroupProtection",
+	"OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval",
+	"CertificateSigning", "ClusterTrustBundleAttest", "CertificateSubjectRestriction", "DefaultIngressClass",
+	"DenyServiceExternalIPs", "PodTopologyLabels", "NodeDeclaredFeatureValidator", "PodResizeValidator",
+	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+	"ResourceQuota", "AlwaysDeny",
+}
+
+// checkPlugins rejects unknown admission plugins, with kube-apiserver's errors.
+func (f *serverFlags) checkPlugins(warnings io.Writer) error {
+	known := admission.NewPlugins()
+	for _, name := range admissionPlugins {
+		known.Register(name, nil)
+	}
+	flags := genericoptions.AdmissionOptions{
+		Plugins: known, RecommendedPluginOrder: admissionPlugins,
+		EnablePlugins: f.enabledPlugins, DisablePlugins: f.disabledPlugins,
+	}
+	if len(f.enabledPlugins) > 0 {
+		warn(warnings, "kube-apiserver", "flag enable-admission-plugins has no effect")
+	}
+	return errors.Join(flags.Validate()...)
 }
 
 // auditTo sets the audit policy and backend of the flags, and returns a function that stops the backend. Without a

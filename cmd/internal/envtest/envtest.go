@@ -107,7 +107,8 @@ and prints its path:
   kubectl          the kubectl on the PATH, or else a program that reports an error
 
 The folder is in the user's cache, unless --dir names another one. It contains
-links, and stays valid until this command is moved or removed.
+links, and stays valid until this command is moved or removed. Other files that have
+the names of these programs are not replaced: envtest fails instead.
 
 With --policy, the kube-apiserver of the folder checks each write against the
 permissions of a policy (see policy init). If a manager gains a field that it may
@@ -142,13 +143,10 @@ Exit status: 0, or 1 if the folder can't be made.`,
 			if policyFile != "" && dir == "" {
 				return errors.New("--policy needs --dir: other test suites use the default folder, too")
 			}
-			if err := MakeFolder(folder, binary, env.Getenv("PATH")); err != nil {
-				return err
-			}
 			if policyFile != "" {
 				policyFile = env.Path(policyFile)
 			}
-			if err := copyPolicy(policyFile, folder); err != nil {
+			if err := MakeFolder(folder, binary, env.Getenv("PATH"), policyFile); err != nil {
 				return err
 			}
 			fmt.Fprintln(env.Stdout, folder)

@@ -66,7 +66,7 @@ func assets(t *testing.T) string {
 	folder := t.TempDir()
 	binary, err := os.Executable()
 	require.NoError(t, err)
-	require.NoError(t, MakeFolder(folder, binary, ""))
+	require.NoError(t, MakeFolder(folder, binary, "", ""))
 	return folder
 }
 
@@ -248,8 +248,11 @@ func TestPolicy(t *testing.T) {
 kind: ConflictPolicy
 permissions: [{managers: [operator], fields: [.metadata.labels]}]
 `), 0o600))
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, MakeFolder(folder, binary, "", file))
 	require.NoError(t, os.WriteFile(report, []byte("of an earlier suite"), 0o600))
-	require.NoError(t, copyPolicy(file, folder))
+	require.NoError(t, MakeFolder(folder, binary, "", file))
 	require.NoFileExists(t, report)
 	p := startPlane(t, folder)
 	maps := p.client(t, "admin", "system:masters").CoreV1().ConfigMaps("default")
@@ -273,12 +276,12 @@ permissions: [{managers: [operator], fields: [.metadata.labels]}]
 	require.NoError(t, err)
 	require.Regexp(t, `^configmap/a in default: \.data\.every: operator \(Update\) owns it since .*; `+
 		`before, it was "60s" of user \(Update\)\n$`, string(lines))
-	require.NoError(t, copyPolicy("", folder))
+	require.NoError(t, MakeFolder(folder, binary, "", ""))
 	hook, err := judgeByPolicy(filepath.Join(folder, "kube-apiserver"))
 	require.NoError(t, err)
 	require.Nil(t, hook)
 	require.NoError(t, os.WriteFile(file, []byte("kind: Other"), 0o600))
-	require.ErrorContains(t, copyPolicy(file, folder), file)
+	require.ErrorContains(t, MakeFolder(folder, binary, "", file), file)
 }
 
 func TestFlags(t *testing.T) {
@@ -289,7 +292,8 @@ func TestFlags(t *testing.T) {
 		[]byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
 	p := startPlane(t, assets(t), "--token-auth-file", tokens, "--authorization-mode=Node,RBAC", "--bind-address=0.0.0.0",
 		"--feature-gates=WatchList=false", "--audit-policy-file", audited, "--audit-log-path", log,
-		"--runtime-config=api/all=true", "--disable-admission-plugins=PodSecurity,ServiceAccount", "-v", "5",
+		"--runtime-config=api/all=true", "--enable-admission-plugins=AlwaysPullImages",
+		"--disable-admission-plugins=PodSecurity,ServiceAccount", "-v", "5",
 		"--version="+openapi.KubernetesVersion+"-custom", "--advertise-address=192.0.2.7",
 		"--service-cluster-ip-range=10.7.0.0/24,fd00::/112")
 	config := &rest.Config{Host: p.url, BearerToken: "secret"}
@@ -324,7 +328,8 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(events), `"requestURI":"/api/v1/namespaces/default/services/kubernetes"`)
 	for _, warning := range []string{
-		"flag runtime-config has no effect", "--bind-address=0.0.0.0: listening on 127.0.0.1",
+		"flag runtime-config has no effect", "flag enable-admission-plugins has no effect",
+		"--bind-address=0.0.0.0: listening on 127.0.0.1",
 	} {
 		require.Contains(t, printed, "kube-apiserver: warning: "+warning)
 	}
@@ -369,6 +374,11 @@ func TestHelpOfPrograms(t *testing.T) {
 	out, err := exec.Command(filepath.Join(folder, "kube-apiserver"), "--version").Output()
 	require.NoError(t, err)
 	require.Regexp(t, `^Kubernetes v1\.\d+\.\d+\n$`, string(out))
+	for _, flag := range []string{"--version", "-version", "--version=true"} {
+		out, err = exec.Command(filepath.Join(folder, "etcd"), flag).Output()
+		require.NoError(t, err)
+		require.Regexp(t, `^etcd of Tenure, a placeholder for etcd, for Kubernetes v1\.\d+\.\d+\n$`, string(out))
+	}
 	out, err = exec.Command(filepath.Join(folder, "kubectl"), "version").CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "PATH")
@@ -414,6 +424,12 @@ func TestRefusedFlags(t *testing.T) {
 			"--service-cluster-ip-range"},
 		{"no address", "nobody could reach it", []string{"--advertise-address=here"}, "--advertise-address"},
 		{"no such feature", "as kube-apiserver", []string{"--feature-gates=Some=true"}, "unrecognized feature gate: Some"},
+		{"no such plugin", "as kube-apiserver", []string{"--disable-admission-plugins=PodSecurtiy"},
+			`disable-admission-plugins plugin "PodSecurtiy" is unknown`},
+		{"no such plugin to enable", "as kube-apiserver", []string{"--enable-admission-plugins=AlwaysDeny,None"},
+			`enable-admission-plugins plugin "None" is unknown`},
+		{"a plugin both ways", "as kube-apiserver",
+			[]string{"--enable-admission-plugins=Priority", "--disable-admission-plugins=Priority"}, "overlapped"},
 		{"no such policy", "nothing would be recorded", []string{"--audit-policy-file=missing"}, "missing"},
 		{"a number that is none", "it means nothing", []string{"--max-requests-inflight=many"}, "max-requests-inflight"},
 	} {
@@ -435,13 +451,28 @@ func TestKubeAPITest(t *testing.T) {
 	folder := assets(t)
 	etcd := "http://0.0.0.0:" + freePort(t)
 	start(t, filepath.Join(folder, "etcd"), "-data-dir", t.TempDir(), "-wal-dir", t.TempDir(),
-		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://localhost:0")
+		"-listen-client-urls", etcd, "-advertise-client-urls", etcd, "--listen-peer-urls", "http://localhost:0")
 	awaitHealth(t, etcd+"/health")
 	p := startServer(t, folder, etcd, "--service-account-issuer", "https://localhost", "--allow-privileged")
 	awaitHealth(t, p.url+"/readyz")
 	_, err := p.client(t, "kubeapitest", "system:masters").CoreV1().Namespaces().Get(t.Context(), "default",
 		metav1.GetOptions{})
 	require.NoError(t, err)
+}
+
+// TestAdmissionPlugins compares the known admission plugins with kube-apiserver's source.
+func TestAdmissionPlugins(t *testing.T) {
+	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	require.NoError(t, err)
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "pkg/kubeapiserver/options/plugins.go"))
+	if err != nil {
+		t.Skip("the source of k8s.io/kubernetes is not there")
+	}
+	var names []string
+	for _, found := range regexp.MustCompile(`(?m)^\t\w+\.PluginName, +// (\w+)$`).FindAllSubmatch(source, -1) {
+		names = append(names, string(found[1]))
+	}
+	require.Equal(t, names, admissionPlugins)
 }
 
 // If a real etcd runs, objects are stored in it.
@@ -474,9 +505,12 @@ func TestMakeFolder(t *testing.T) {
 	built := filepath.Join(tools, "go-build1", "tenure")
 	require.NoError(t, os.Mkdir(filepath.Dir(built), 0o755))
 	require.NoError(t, os.WriteFile(built, []byte("program"), 0o755))
+	also := filepath.Join(t.TempDir(), "also")
+	require.NoError(t, os.Symlink(folder, also))
+	path := strings.Join([]string{also, folder, tools}, string(filepath.ListSeparator))
 	done := make(chan error)
 	for range 4 {
-		go func() { done <- MakeFolder(folder, built, fmt.Sprint(folder, string(filepath.ListSeparator), tools)) }()
+		go func() { done <- MakeFolder(folder, built, path, "") }()
 	}
 	for range 4 {
 		require.NoError(t, <-done)
@@ -490,5 +524,52 @@ func TestMakeFolder(t *testing.T) {
 	require.Equal(t, "program", string(data))
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	require.Len(t, entries, 4, "no other files stay")
+	require.Len(t, entries, 5, "no other files stay")
+	require.Equal(t, recordName, entries[0].Name())
+}
+
+// TestFilesOfOthers checks that MakeFolder neither replaces nor removes a file that it did not make, and then changes
+// nothing.
+func TestFilesOfOthers(t *testing.T) {
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: "+policy.APIVersion+"\nkind: ConflictPolicy\n"), 0o600))
+	for _, name := range []string{exe("kube-apiserver"), exe("etcd"), exe("kubectl"), policyName, reportName} {
+		for _, row := range []struct {
+			name, why string
+			make      func(path string) error
+		}{
+			{"file", "a pinned program", func(path string) error { return os.WriteFile(path, []byte("mine"), 0o755) }},
+			{"link", "a package manager makes links", func(path string) error { return os.Symlink("mine", path) }},
+			{"folder", "it can't be replaced", func(path string) error { return os.Mkdir(path, 0o755) }},
+		} {
+			t.Run(name+" "+row.name, func(t *testing.T) {
+				folder := t.TempDir()
+				path := filepath.Join(folder, name)
+				require.NoError(t, row.make(path))
+				before, err := os.Lstat(path)
+				require.NoError(t, err)
+				for _, policyFile := range []string{"", file} {
+					require.ErrorContains(t, MakeFolder(folder, binary, "", policyFile),
+						path+" exists, and tenure envtest did not make it: remove it, or use another folder", row.why)
+					after, err := os.Lstat(path)
+					require.NoError(t, err)
+					require.True(t, os.SameFile(before, after))
+					entries, err := os.ReadDir(folder)
+					require.NoError(t, err)
+					require.Len(t, entries, 1)
+				}
+				require.NoError(t, os.Remove(path))
+				require.NoError(t, MakeFolder(folder, binary, "", file))
+				require.NoError(t, MakeFolder(folder, "/usr/bin/tenure", "", ""), "its own files are replaced")
+				if name == reportName {
+					return // kube-apiserver writes it
+				}
+				_ = os.Remove(path)
+				require.NoError(t, row.make(path))
+				require.ErrorContains(t, MakeFolder(folder, binary, "", ""), "did not make it", "later as well")
+			})
+		}
+	}
 }

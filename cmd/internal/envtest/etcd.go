@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // standIn is the response header that tells kube-apiserver that the etcd is only a placeholder.
@@ -26,9 +28,21 @@ const standIn = "Tenure-Stand-In"
 // RunEtcd serves the health endpoint of an etcd until it is interrupted, and returns the exit status.
 func RunEtcd(env *process.Env, args []string) int {
 	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	version := set.Bool("version", false, "print the version")
 	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"},
 		"URLs to listen on, on loopback only")
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
+			args[i] = "-" + arg // etcd accepts long flags with one hyphen
+		}
+	}
 	return runProgram(env, set, args, false, etcdHelp, func(ctx context.Context) error {
+		if *version {
+			_, err := fmt.Fprintln(env.Stdout, "etcd of Tenure, a placeholder for etcd, for Kubernetes",
+				openapi.KubernetesVersion)
+			return err
+		}
 		return serveHealth(ctx, *clients)
 	})
 }

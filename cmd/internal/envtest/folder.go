@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -28,29 +30,47 @@ func DefaultFolder(binary string) (string, error) {
 }
 
 // MakeFolder creates kube-apiserver, etcd and kubectl in a folder, for envtest. The first two are links to the tenure
-// binary, and kubectl is a link to the kubectl on path, which has the value of PATH.
-func MakeFolder(folder, binary, path string) error {
+// binary, and kubectl is a link to the kubectl on path, which has the value of PATH. If policyFile is not "", the
+// kube-apiserver checks writes against a copy of this policy. If MakeFolder would replace or remove a file that it did
+// not make, it fails and changes nothing.
+func MakeFolder(folder, binary, path, policyFile string) error {
+	if err := checkPolicy(policyFile); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	if strings.Contains(filepath.ToSlash(binary), "/go-build") {
-		// go run deletes its program when it ends, so keep a copy.
-		kept := filepath.Join(folder, exe("tenure"))
-		if err := copyProgram(binary, kept); err != nil {
-			return err
-		}
-		binary = kept
+	replaced := []string{policyName, reportName}
+	target, kept := binary, filepath.Join(folder, exe("tenure"))
+	isTemporary := strings.Contains(filepath.ToSlash(binary), "/go-build")
+	if isTemporary {
+		target = kept // go run deletes its program when it ends, so keep a copy
+		replaced = append(replaced, exe("tenure"))
 	}
 	kubectl := findKubectl(folder, path)
 	if kubectl == "" {
-		kubectl = binary // runs noKubectl
+		kubectl = target // runs noKubectl
 	}
-	for name, target := range map[string]string{"kube-apiserver": binary, "etcd": binary, "kubectl": kubectl} {
-		if err := link(target, filepath.Join(folder, exe(name))); err != nil {
+	links := map[string]string{exe("kube-apiserver"): target, exe("etcd"): target, exe("kubectl"): kubectl}
+	for name, target := range links {
+		if isLink(filepath.Join(folder, name), target) {
+			delete(links, name)
+		}
+	}
+	if err := checkMade(folder, slices.AppendSeq(replaced, maps.Keys(links))); err != nil {
+		return err
+	}
+	if isTemporary {
+		if err := copyFile(binary, kept); err != nil {
 			return err
 		}
 	}
-	return nil
+	for name, target := range links {
+		if err := link(target, filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return copyPolicy(policyFile, folder)
 }
 
 func exe(name string) string {
@@ -63,7 +83,7 @@ func exe(name string) string {
 // findKubectl returns the kubectl on path, ignoring folder; "" if there is none.
 func findKubectl(folder, path string) string {
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) || filepath.Clean(dir) == filepath.Clean(folder) {
+		if !filepath.IsAbs(dir) || isSame(dir, folder) {
 			continue
 		}
 		found := filepath.Join(dir, exe("kubectl"))
@@ -74,21 +94,31 @@ func findKubectl(folder, path string) string {
 	return ""
 }
 
+// isSame reports whether two paths lead to the same folder.
+func isSame(a, b string) bool {
+	one, errA := os.Stat(a)
+	other, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(one, other)
+}
+
+// isLink reports whether name is a link to target.
+func isLink(name, target string) bool {
+	linked, err := os.Readlink(name)
+	return err == nil && linked == target
+}
+
 // link atomically creates or replaces the link name to target, because another process may use the name. If links are
 // not allowed, it makes a copy.
 func link(target, name string) error {
-	if linked, err := os.Readlink(name); err == nil && linked == target {
-		return nil
-	}
 	temporary, err := freeName(name)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary)
 	if err := os.Symlink(target, temporary); err != nil {
-		return copyProgram(target, name)
+		return copyFile(target, name)
 	}
-	return os.Rename(temporary, name)
+	return install(temporary, name)
 }
 
 // freeName returns an unused name in the same folder as name.
@@ -100,8 +130,8 @@ func freeName(name string) (string, error) {
 	return f.Name(), errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// copyProgram copies a program, unless to is already a copy of it.
-func copyProgram(from, to string) error {
+// copyFile copies a file with its mode and time, unless to is already a copy of it.
+func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {
 		return err
@@ -120,13 +150,13 @@ func copyProgram(from, to string) error {
 	}
 	defer os.Remove(out.Name())
 	_, err = io.Copy(out, source)
-	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
+	if err = errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close()); err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
 	if err := os.Chtimes(out.Name(), info.ModTime(), info.ModTime()); err != nil {
 		return err
 	}
-	if err := os.Rename(out.Name(), to); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := install(out.Name(), to); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil

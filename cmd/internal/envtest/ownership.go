@@ -22,17 +22,9 @@ const (
 	reportName = "ownership.txt"
 )
 
-// copyPolicy copies a policy into a folder, and removes an earlier report. If file is "", it removes an earlier
-// policy.
-func copyPolicy(file, folder string) error {
-	if err := os.Remove(filepath.Join(folder, reportName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	copied := filepath.Join(folder, policyName)
+// checkPolicy returns an error if a file is not a policy.
+func checkPolicy(file string) error {
 	if file == "" {
-		if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 		return nil
 	}
 	data, err := os.ReadFile(file)
@@ -42,7 +34,23 @@ func copyPolicy(file, folder string) error {
 	if _, err := policy.Parse(data); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return os.WriteFile(copied, data, 0o644)
+	return nil
+}
+
+// copyPolicy copies a policy into a folder, and removes an earlier report. If file is "", it removes an earlier
+// policy.
+func copyPolicy(file, folder string) error {
+	copied, report := filepath.Join(folder, policyName), filepath.Join(folder, reportName)
+	if err := os.Remove(report); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if file == "" {
+		if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return errors.Join(record(report, file), copyFile(file, copied))
 }
 
 // judgeByPolicy returns an admission hook that checks writes against the policy in a program's folder; nil if there is

@@ -19,6 +19,9 @@ import (
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -80,7 +83,8 @@ Serve adds a context to the kubeconfig and prints its path. The context is calle
 tenure, or tenure-2 and so on. It has the address and the certificate of the server,
 and the token of an administrator, who may do everything. Each --user has a context
 too, such as ann@tenure, and may do everything unless --rbac is given. Serve changes
-nothing else in the file; the current context stays the same.
+nothing else in a file that exists. In a file that it creates, its context is the
+current one.
 
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store. With --until-eof it also ends
@@ -91,14 +95,15 @@ With -o json, serve prints one line of JSON for programs as soon as it serves: u
 certificateAuthorityData (base64), token, and with --kubeconfig kubeconfig and
 context. Without --kubeconfig, it then writes no kubeconfig.
 
-The server listens on this computer only. With --host, --listen may be any address:
---host is the name of the server for clients on other computers, and is in the
-server's certificate and in the kubeconfig. Every client needs the certificate and
-the token in the kubeconfig.
+The server listens on this computer only. With --host, --listen may be any address,
+and is required: --host is the name of the server for clients on other computers,
+and is in the server's certificate and in the kubeconfig. Every client needs the
+certificate and the token in the kubeconfig.
 
 With --audit-log-path, serve records requests as kube-apiserver does, by the policy
-in --audit-policy-file. Without a policy, it records all writes with their bodies.
-tenure watch --audit-log reads the log.
+in --audit-policy-file. Without a policy, it records all writes, with their bodies
+except for Secrets, token requests and authentication.k8s.io. tenure watch
+--audit-log reads the log.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve --store shop.db
@@ -114,6 +119,9 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 			switch {
 			case flags.format != "" && flags.format != "json":
 				return fmt.Errorf("--output: expected json, got %q", flags.format)
+			case len(flags.hosts) > 0 && !cmd.Flags().Changed("listen"):
+				return errors.New("--host needs --listen, because the server listens on 127.0.0.1 by default: " +
+					"add --listen 0.0.0.0:6443 or another address that clients can connect to")
 			case flags.format == "json" && !cmd.Flags().Changed("kubeconfig"):
 				flags.kubeconfig = ""
 			}
@@ -144,7 +152,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	set.StringSliceVar(&flags.hosts, "host", nil,
-		"`NAME` or IP address of this server for clients on other computers")
+		"`NAME` or IP address of this server for clients on other computers; needs --listen")
 	set.BoolVar(&flags.memory, "memory", false, "keep the objects in memory only")
 	set.BoolVar(&flags.untilEOF, "until-eof", false, "end when stdin ends")
 	set.StringVarP(&flags.format, "output", "o", "", "output `FORMAT`: json")
@@ -245,6 +253,9 @@ func parseBootstrap(names []string) (b apiserver.Bootstrap, err error) {
 		"rbac": &b.RBAC, "priorityclasses": &b.PriorityClasses, "flowschemas": &b.FlowSchemas, "service": &b.Service,
 		"none": new(bool),
 	}
+	if len(names) == 0 || len(names) > 1 && slices.Contains(names, "none") {
+		return b, fmt.Errorf("--bootstrap: expected sets, or only none, got %q", strings.Join(names, ","))
+	}
 	for _, name := range names {
 		set := sets[name]
 		if set == nil {
@@ -258,14 +269,16 @@ func parseBootstrap(names []string) (b apiserver.Bootstrap, err error) {
 // parseUsers parses the values of --user.
 func parseUsers(values []string) (users []apiserver.User, err error) {
 	for _, value := range values {
-		name, groups, _ := strings.Cut(value, "=")
-		known := slices.ContainsFunc(users, func(u apiserver.User) bool { return u.Name == name })
-		if name == "" || known {
-			return nil, fmt.Errorf("--user: expected different names, got %q", value)
-		}
+		name, list, hasGroups := strings.Cut(value, "=")
 		u := apiserver.User{Name: name}
-		if groups != "" {
-			u.Groups = strings.Split(groups, ",")
+		if hasGroups {
+			u.Groups = strings.Split(list, ",")
+		}
+		switch {
+		case name == "" || slices.Contains(u.Groups, ""):
+			return nil, fmt.Errorf("--user: expected NAME or NAME=GROUP,..., got %q", value)
+		case slices.ContainsFunc(users, func(other apiserver.User) bool { return other.Name == name }):
+			return nil, fmt.Errorf("--user: expected different names, got %q twice", name)
 		}
 		users = append(users, u)
 	}
@@ -340,23 +353,61 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 	return out, nil
 }
 
-// applyDefinitions applies definitions to a server with force, as kubectl does.
+// applyDefinitions applies definitions to a server with force, as kubectl does. If the server does not serve one of
+// them, the error says why.
 func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
 	c, err := cluster.Local(config)
 	if err != nil {
 		return err
 	}
-	for _, tree := range definitions {
-		gvk, err := document.GVKOf(tree)
+	each := func(visit func(tree map[string]any, kind cluster.Kind) error) error {
+		for _, tree := range definitions {
+			gvk, err := document.GVKOf(tree)
+			if err != nil {
+				return err
+			}
+			kind, err := c.Kind(gvk)
+			if err == nil {
+				err = visit(tree, kind)
+			}
+			if err != nil {
+				return fmt.Errorf("--crd: %s: %w", document.Reference(place.DefinitionKind, document.NameOf(tree)), err)
+			}
+		}
+		return nil
+	}
+	err = each(func(tree map[string]any, kind cluster.Kind) error {
+		_, err := c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: "kubectl", Force: true})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.ForgetDiscovery()
+	return each(func(tree map[string]any, kind cluster.Kind) error {
+		live, err := c.Get(ctx, kind, "", document.NameOf(tree))
 		if err != nil {
 			return err
 		}
-		kind, err := c.Kind(gvk)
-		if err == nil {
-			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: "kubectl", Force: true})
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live, &crd); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("--crd: %s: %w", document.Reference(place.DefinitionKind, document.NameOf(tree)), err)
+		return checkServed(c, &crd)
+	})
+}
+
+// checkServed returns an error if the server of c does not serve a definition as it is.
+func checkServed(c *cluster.Cluster, crd *apiextensionsv1.CustomResourceDefinition) error {
+	for _, condition := range crd.Status.Conditions {
+		if condition.Type == apiextensionsv1.NamesAccepted && condition.Status != apiextensionsv1.ConditionTrue {
+			return fmt.Errorf("expected names that no other definition of the group has: %s", condition.Message)
+		}
+	}
+	for _, version := range crd.Spec.Versions {
+		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
+		if _, err := c.Kind(gvk); version.Served && err != nil {
+			return fmt.Errorf("spec.group: expected a group that is not built in, got %s", crd.Spec.Group)
 		}
 	}
 	return nil
@@ -372,7 +423,7 @@ func New() *process.Server {
 }
 
 // writesOnly is the audit policy that is used without a policy file: it records all writes, with their bodies, except
-// bodies of Secrets and token requests.
+// bodies of Secrets, token requests and authentication.k8s.io.
 var writesOnly = &auditinternal.Policy{
 	OmitStages: []auditinternal.Stage{auditinternal.StageRequestReceived},
 	Rules: []auditinternal.PolicyRule{
