@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,7 +59,7 @@ func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 
 // readPolicy reads the policy that --policy or the environment names; nil if none is named.
 func (f *intentFlags) readPolicy() (*policy.Policy, error) {
-	file := f.usedPolicy()
+	file := cmp.Or(f.policy, f.usedPolicy())
 	switch {
 	case file == "":
 		return nil, nil

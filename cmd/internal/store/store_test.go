@@ -70,7 +70,7 @@ func TestOpenOtherFormat(t *testing.T) {
 	}))
 	require.NoError(t, db.Close())
 	_, err = store.Open(path, bbolt.Options{})
-	require.ErrorContains(t, err, `it has another format: "1", expected "3": with the version of tenure that wrote it`)
+	require.ErrorContains(t, err, `it has another format: "1", expected "3": print the objects with`)
 	require.ErrorContains(t, err, path)
 }
 
