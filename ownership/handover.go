@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ type Step struct {
 	// Plan is the plan of this apply to the object that the previous step results in.
 	Plan *plans.Plan
 }
+
+// enough says what to do instead of a handover if the manager does not own the fields: its applies can't remove them.
+const enough = "it is enough to remove the field from its manifest, because the value stays"
 
 // Handover returns two applies. After them, manager no longer owns fields, so that an autoscaler, or another updater,
 // can take them over. The fields exist in the object at all times, so that the server never sets their defaults:
@@ -49,11 +53,19 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	entries, err := e.readable(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", ""))
+	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
+	if _, err := e.selected(key); err != nil {
+		return nil, fmt.Errorf("%w; %s", err, enough)
+	}
+	entries, err := e.readable(key)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(fields, false, fmt.Sprintf("manager %q owns", manager), entries[0].Owned()); err != nil {
+	err = checkFields(fields, false, fmt.Sprintf("manager %q owns", manager), entries[0].Owned())
+	if errors.Is(err, errNothing) {
+		err = fmt.Errorf("%w; %s", err, enough)
+	}
+	if err != nil {
 		return nil, err
 	}
 	fm, err := e.Manager(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")

@@ -96,9 +96,11 @@ func TestHandoverErrors(t *testing.T) {
 		{"no fields", "alice", "tmp", nil, intent, nil, "no fields are chosen"},
 		{"to itself", "alice", "alice", replicas, intent, nil, `manager "alice" can't hand over to itself`},
 		{"no name", "alice", "", replicas, intent, nil, "a manager without a name"},
-		{"who never applied", "bob", "tmp", replicas, intent, nil, `manager "bob" has no entry of an Apply`},
+		{"who never applied", "bob", "tmp", replicas, intent, nil, `manager "bob" has no entry of an Apply; ` +
+			"it is enough to remove the field from its manifest, because the value stays"},
 		{"not owned", "alice", "tmp", fieldpath.NewSet(fieldpath.NewPath("spec", "selector")), intent, nil,
-			`.spec.selector: nothing there that manager "alice" owns`},
+			`.spec.selector: nothing there that manager "alice" owns; ` +
+				"it is enough to remove the field from its manifest, because the value stays"},
 		{"not there", "alice", "tmp", replicas, intent, func(live *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(live.Object, "spec", "replicas")
 		}, ".spec.replicas: nothing there that the object has"},

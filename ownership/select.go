@@ -64,6 +64,9 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 	return out, nil
 }
 
+// errNothing reports a selected path at or below which no set has a path.
+var errNothing = errors.New("nothing there")
+
 // checkFields returns an error for an empty selection, and for paths at or below which no set has a path.
 func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {
@@ -97,7 +100,7 @@ func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpa
 		case inside != nil:
 			return fmt.Errorf("%s: inside %s, which %s as a whole", p, inside, whose)
 		default:
-			return fmt.Errorf("%s: nothing there that %s", p, whose)
+			return fmt.Errorf("%s: %w that %s", p, errNothing, whose)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Options say how to plan documents.
@@ -65,7 +66,7 @@ type Unasked int
 const (
 	_           Unasked = iota // a dry run was sent, or none was needed
 	IsOffline                  // Options.Offline is set
-	IsNew                      // the kind or the namespace does not exist yet
+	IsNew                      // the input creates the kind or the namespace, or changes the kind's definition
 	HasMoved                   // the plan is for an object that the server does not have yet, see [Planned].Moved
 	IsForbidden                // the user may not apply the object
 )
@@ -178,16 +179,21 @@ func (o Options) Read(ctx context.Context, p place.Place, doc document.Document)
 
 // define adds the kind that an intent defines, unless the intent has conflicts.
 func (o Options) define(ctx context.Context, p place.Place, w *Desired) error {
-	options := plans.Options{Manager: w.Manager, Force: o.Force}
+	options := w.PlanOptions(o.Plain)
+	options.Force = o.Force
 	plan, err := plans.New(ctx, w.Fields, place.Wrap(w.Object), place.Wrap(w.Tree), options)
 	if err != nil || plan.Outcome == plans.Conflict {
 		return err
 	}
 	d, err := place.Define(place.Unwrap(plan.Object))
-	if err == nil {
-		p.Define(d)
+	if err != nil {
+		return err
 	}
-	return err
+	for change := range plan.Changes() {
+		d.Changes = d.Changes || w.Object != nil && change.Path[0] == fieldpath.FieldElement("spec")
+	}
+	p.Define(d)
+	return nil
 }
 
 // plan plans an intent without the server.

@@ -32,7 +32,7 @@ metadata:
      fieldsV1: {"f:metadata": {"f:finalizers": {".": {}, 'v:"operator/x"': {}}}, "f:spec": {"f:replicas": {}, "f:paused": {}}}}
   - {manager: operator, operation: Update, subresource: status, apiVersion: apps/v1, fieldsType: FieldsV1,
      fieldsV1: {"f:status": {"f:replicas": {}}}}
-  - {manager: kube-controller-manager, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1,
+  - {manager: clusterrole-aggregation-controller, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1,
      fieldsV1: {"f:spec": {"f:paused": {}}}}
   - {manager: other, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}
 `
@@ -63,7 +63,8 @@ func TestFind(t *testing.T) {
 			[]string{paused, replicas}},
 		{"the first rule counts", finalizers + "]\nrules: [{fields: [.spec.paused], decision: refuse}, {decision: give-up}]",
 			[]string{paused}},
-		{"components of the control plane own what they own", "permissions: [{managers: [kube-*], fields: [.status]}]", nil},
+		{"components of the control plane own what they own",
+			"permissions: [{managers: [clusterrole-*], fields: [.status]}]", nil},
 		{"a manager that a rule names is judged", "rules: [{managers: [other], decision: force}]",
 			[]string{"deployment.apps/web in shop: .spec.replicas: other (Apply) owns it"}},
 	} {

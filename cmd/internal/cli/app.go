@@ -39,10 +39,6 @@ func (f *appFlags) readApp(placement *placeFlags, p place.Place) (*applications.
 	if err != nil {
 		return nil, fmt.Errorf("--app %s: %w", f.app, err)
 	}
-	if app.Elsewhere != "" {
-		fmt.Fprintf(placement.env.Stderr, "note: --app %s: its objects are in another cluster, %s; this command reads "+
-			"%s\n", f.app, printable.Text(app.Elsewhere), p)
-	}
 	return app, nil
 }
 
@@ -65,6 +61,10 @@ func (f *appFlags) members(placement *placeFlags, p place.Place) ([]*place.Targe
 	}
 	if err != nil {
 		return nil, err
+	}
+	if app.Elsewhere != "" {
+		fmt.Fprintf(placement.env.Stderr, "note: --app %s: its objects are in another cluster, %s; this command reads "+
+			"%s\n", f.app, printable.Text(app.Elsewhere), p)
 	}
 	return f.objects(placement, p, app)
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -15,9 +17,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/fights"
@@ -32,16 +36,22 @@ type auditEvent struct {
 	URI       string    `json:"requestURI"`
 	Agent     string    `json:"userAgent"`
 	ObjectRef struct {
+		Group       string `json:"apiGroup"`
+		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 	} `json:"objectRef"`
+	Status struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
 	Response json.RawMessage `json:"responseObject"`
 }
 
-// isWrite reports whether the event is a successful write to an object, its status or its scale.
+// isWrite reports whether the event is a write to a stored object, its status or its scale.
 func (e *auditEvent) isWrite() bool {
-	return e.Stage == "ResponseComplete" && len(e.Response) > 0 && !e.query().Has("dryRun") &&
+	return e.Stage == "ResponseComplete" && e.Status.Code < http.StatusBadRequest && !e.query().Has("dryRun") &&
 		slices.Contains([]string{"", "status", "scale"}, e.ObjectRef.Subresource) &&
-		slices.Contains([]string{"create", "update", "patch", "apply", "delete"}, e.Verb)
+		slices.Contains([]string{"create", "update", "patch", "apply", "delete"}, e.Verb) &&
+		!slices.Contains([]string{"authentication.k8s.io", "authorization.k8s.io"}, e.ObjectRef.Group)
 }
 
 // query returns the parameters of the request.
@@ -70,12 +80,18 @@ func (e *auditEvent) side() fights.Side {
 	return side
 }
 
-// readAuditLogs observes the writes that audit logs record.
+// readAuditLogs observes the writes that audit logs record. It prints the kinds with writes that could not be observed,
+// because the log has no bodies.
 func (w *watcher) readAuditLogs(files []string) error {
+	w.bodiless = map[string]bool{}
 	for _, file := range files {
 		if err := w.readAuditLog(file); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
+	}
+	if names := slices.Sorted(maps.Keys(w.bodiless)); len(names) > 0 {
+		w.env.NoteUnread(fmt.Errorf("not watched, because the audit log has no responseObject of their writes: %s; in "+
+			"the audit policy, set the level RequestResponse for them", printable.Text(strings.Join(names, ", "))))
 	}
 	return nil
 }
@@ -115,7 +131,11 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	if e.Kind != "Event" {
 		return fmt.Errorf("expected an Event of audit.k8s.io, got kind %q", e.Kind)
 	}
-	if !e.isWrite() {
+	switch {
+	case !e.isWrite():
+		return nil
+	case len(e.Response) == 0:
+		w.bodiless[schema.GroupResource{Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource}.String()] = true
 		return nil
 	}
 	obj := &unstructured.Unstructured{}

@@ -107,7 +107,7 @@ func (b *blaming) add(t *place.Target) {
 		return
 	}
 	if len(report.Entries) == 0 && report.Problem == "" && b.live != nil {
-		noteUnmanaged(b.env, t)
+		noteUnmanaged(b.env, t, false)
 	}
 	b.seen++
 	isKept := len(b.managers) == 0

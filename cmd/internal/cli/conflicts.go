@@ -151,9 +151,9 @@ func (f *conflictsFlags) showOrResolve() error {
 	return f.withIntents(process.NoStore, func(p place.Place, docs []document.Document) error {
 		planned, failed := f.planDocuments(p, docs)
 		if f.resolve == "" {
-			return f.print(planned, failed)
+			return f.print(planned, len(failed))
 		}
-		return f.resolveConflicts(p, planned, failed)
+		return f.resolveConflicts(p, planned, len(failed))
 	})
 }
 

@@ -47,7 +47,8 @@ func (f *objectFlags) printObjects(args []string, out *view.Output) error {
 	printer := out.To(f.env.Stdout)
 	var table *view.Table
 	var failed error
-	return f.eachObject(args, func(_ place.Place, t *place.Target) {
+	isData := out.Format == "yaml" || out.Format == "json"
+	err := f.eachObject(args, func(_ place.Place, t *place.Target) {
 		switch {
 		case failed != nil:
 		case out.Format == "name":
@@ -67,6 +68,10 @@ func (f *objectFlags) printObjects(args []string, out *view.Output) error {
 		}
 		return errors.Join(missing, failed, printer.Close())
 	})
+	if isData && errors.Is(err, errNoObjects) {
+		err = errors.Join(err, printer.Close()) // an empty List
+	}
+	return err
 }
 
 func newDelete(env *process.Env) *cobra.Command {

@@ -299,8 +299,8 @@ func (f *planFlags) postRender() (err error) {
 	}
 	f.concurrency = defaultConcurrency
 	return f.withPlace(process.NoStore, func(p place.Place) error {
-		failed := 0
-		if u.Planned, failed = f.planDocuments(p, u.Documents()); failed > 0 {
+		planned, failed := f.planDocuments(p, u.Documents())
+		if u.Planned = planned; len(failed) > 0 {
 			return errReported
 		}
 		for _, one := range u.Planned {

@@ -26,7 +26,7 @@ type helmPlan struct {
 	history releases.History
 	deleted []*place.Target // Helm deletes these
 	left    []*place.Target // from failed revisions: this command deletes these, as Helm does not
-	failed  int
+	failed  []planning.Document
 }
 
 // pruned returns all objects that Helm or this command deletes.
@@ -123,7 +123,7 @@ func (r *helmRun) removed(
 	ctx context.Context, u *helmPlan, revision int,
 	find func(context.Context, []releases.Template, ...*place.Target) ([]*place.Target, error),
 ) ([]*place.Target, error) {
-	if u.failed > 0 || revision == 0 {
+	if len(u.failed) > 0 || revision == 0 {
 		return nil, nil
 	}
 	stored, err := r.helm.Stored(ctx, u.Release, revision, false)
@@ -152,7 +152,7 @@ func (r *helmRun) show(u *helmPlan) (status int, err error) {
 	for i := range u.Planned {
 		worst = max(worst, u.Planned[i].Outcome)
 	}
-	return r.exitStatus(worst, len(u.pruned()), u.failed), nil
+	return r.exitStatus(worst, len(u.pruned()), len(u.failed)), nil
 }
 
 func (r *helmRun) upgrade(ctx context.Context) error {

@@ -91,10 +91,15 @@ func (f *intentFlags) withIntents(
 	return f.withPlace(missing, func(p place.Place) error { return do(p, docs) })
 }
 
-// noteUnmanaged prints a note that the object in a file has no managed fields: kubectl get omits them by default.
-func noteUnmanaged(env *process.Env, t *place.Target) {
-	fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n",
-		t.Title())
+// noteUnmanaged prints a note that the object in a file has no managed fields: kubectl get omits them by default. With
+// isUnread, the output of the command is incomplete.
+func noteUnmanaged(env *process.Env, t *place.Target, isUnread bool) {
+	err := fmt.Errorf("%s has no managed fields: kubectl get prints them with --show-managed-fields", t.Title())
+	if isUnread {
+		env.NoteUnread(err)
+		return
+	}
+	fmt.Fprintf(env.Stderr, "note: %v\n", err)
 }
 
 // takesManifests is the Args function of commands that take objects from manifests.

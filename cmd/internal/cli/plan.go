@@ -62,8 +62,8 @@ of its fields stay the same; a server may still store the object once, with anot
 resourceVersion. Every other object is sent to the server as a dry run, so that the
 plan includes validation and admission. If you may not patch an object, the command
 plans without the server, as with --offline, and the exit status says so. It also
-plans without the server if the input creates the object's kind or namespace, and
-with --live.
+plans without the server if the input creates the object's namespace, or creates or
+changes the definition of its kind, and with --live.
 
 With several documents, unchanged ones are only counted; --show-unchanged lists
 them, and so do -o yaml, json and ndjson. ndjson prints one line for each document.
@@ -84,10 +84,13 @@ no longer in the input. These are objects that kubectl apply or the manager appl
 in the namespaces of the input, with the labels of -l. The plan considers the kinds
 that kubectl apply --prune deletes, or the kinds that --prune-allowlist names.
 (kubectl itself deletes only objects of kubectl apply.) With --app, the plan lists
-the objects of an application instead. For an ApplySet, it lists the members that
+the objects of an application instead. Notes name objects that the tool of the
+application keeps, as with Prune=false of Argo CD, prune: disabled of Flux, or
+helm.sh/resource-policy: keep. For an ApplySet, the plan lists the members that
 kubectl apply --prune --applyset deletes: members in the namespaces and of the kinds
 that the parent of the ApplySet names. The plan adds the label of the members to the
-intents. The parent itself is not planned.
+intents. The parent itself is not planned: --apply adds no object of a kind or
+namespace that the parent does not name.
 
 With --policy, the rules in a file decide conflicts (see tenure policy --help). The
 plan shows each decision with its rule, and what the apply does after those
@@ -114,8 +117,8 @@ was applied, or if there was nothing to apply.
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
 any error; 4 if there is no conflict and no error, but you may not apply an object
-that would change. With several documents, it is the first of 3, 2, 4 and 1 that any
-document has.`,
+that would change, or --drift could not compare an object. With several documents,
+it is the first of 3, 2, 4 and 1 that any document has.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -208,9 +211,16 @@ func (f *planFlags) planIn(
 	var changes []planning.Planned // for --apply
 	candidates.Except = map[place.Key]bool{}
 	worst := plans.Unchanged
-	failed := f.eachPlan(p, docs, func(one *planning.Planned) {
-		if err == nil {
-			err = out.Add(one)
+	failed := f.eachPlan(p, docs, func(one *planning.Document) {
+		switch {
+		case err != nil:
+		case one.Err != nil:
+			err = out.Fail(one)
+		default:
+			err = out.Add(&one.Planned)
+		}
+		if one.Err != nil {
+			return
 		}
 		worst = max(worst, one.Outcome)
 		if prunes {
@@ -229,20 +239,23 @@ func (f *planFlags) planIn(
 		fmt.Fprintln(f.env.Stderr, "note: some documents failed, so objects to prune are not listed")
 	case prunes:
 		if out.Pruned, err = f.pruned(p, candidates, app); err != nil {
-			return errors.Join(err, out.Close(failed))
+			return errors.Join(err, out.Close())
 		}
 	}
 	if prunes && app == nil && len(out.Pruned) > 0 && !f.apply {
 		fmt.Fprintln(f.env.Stderr, "note: kubectl apply --server-side --prune prunes ApplySets only; plan --apply deletes "+
 			"what is listed as pruned")
 	}
-	if err := out.Close(failed); err != nil {
+	if err := out.Close(); err != nil {
 		return err
 	}
 	drifting, _ := out.Drifting()
 	status := f.exitStatus(worst, len(out.Pruned)+drifting, failed)
 	if !f.apply || status > statusChanges {
 		return exitWith(status)
+	}
+	if err := f.checkNamed(app, changes); err != nil {
+		return err
 	}
 	view.PlanView{Palette: view.PaletteFor(f.env, f.env.Stderr), Pruned: out.Pruned}.WriteActions(f.env.Stderr, changes)
 	return f.applyPlans(p, changes, out.Pruned)
@@ -260,15 +273,20 @@ func (f *planFlags) printer(documents int) *view.Plans {
 }
 
 // writePlans writes plans in the format of --output.
-func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned, failed int) error {
-	out := f.printer(len(planned) + failed)
+func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned, failed []planning.Document) error {
+	out := f.printer(len(planned) + len(failed))
 	for i := range planned {
 		if err := out.Add(&planned[i]); err != nil {
 			return err
 		}
 	}
+	for i := range failed {
+		if err := out.Fail(&failed[i]); err != nil {
+			return err
+		}
+	}
 	out.Pruned = deleted
-	return out.Close(failed)
+	return out.Close()
 }
 
 // exitStatus returns the exit status for plans with the given worst outcome. others is the number of other changes,
@@ -287,14 +305,23 @@ func (f *planFlags) exitStatus(worst plans.Outcome, others, failed int) int {
 	return 0
 }
 
-// planDocuments plans every document, as eachPlan does, and returns all plans.
-func (f *planFlags) planDocuments(p place.Place, docs []document.Document) (planned []planning.Planned, failed int) {
-	failed = f.eachPlan(p, docs, func(one *planning.Planned) { planned = append(planned, *one) })
+// planDocuments plans every document, as eachPlan does, and returns all plans, and the documents that have none.
+func (f *planFlags) planDocuments(
+	p place.Place, docs []document.Document,
+) (planned []planning.Planned, failed []planning.Document) {
+	f.eachPlan(p, docs, func(one *planning.Document) {
+		if one.Err != nil {
+			failed = append(failed, *one)
+		} else {
+			planned = append(planned, one.Planned)
+		}
+	})
 	return planned, failed
 }
 
-// eachPlan plans every document, and calls see with each plan. It prints errors to stderr, and returns their number.
-func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*planning.Planned)) (failed int) {
+// eachPlan plans every document, and calls see with each plan or error. It prints errors to stderr, and returns their
+// number.
+func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*planning.Document)) (failed int) {
 	o, env := f.options(), f.env
 	f.documents = len(docs)
 	o.Offline, o.MoveUpdates, o.Policy, o.Drift = f.offline, f.moves, f.rulesFor, f.drift
@@ -322,14 +349,12 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 			for _, way := range d.Ways {
 				f.suggest().Write(env.Stderr, way)
 			}
-		} else {
-			if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
-				if err := d.Uncompared(); err != nil {
-					env.NoteUnread(err)
-				}
+		} else if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
+			if err := d.Uncompared(); err != nil {
+				env.NoteUnread(err)
 			}
-			see(&d.Planned)
 		}
+		see(d)
 		bar.Step()
 	})
 	bar.Done()
@@ -347,7 +372,7 @@ func (f *planFlags) noteRead(d *planning.Document) {
 			d.Where, d.Title(), d.Twice)
 	}
 	if f.live != nil && d.Fields != nil && d.Desired.Object != nil && document.ManagedFields(d.Desired.Object) == nil {
-		noteUnmanaged(f.env, d.Target)
+		noteUnmanaged(f.env, d.Target, f.drift)
 	}
 }
 
@@ -361,7 +386,7 @@ func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 		fmt.Fprintf(f.env.Stderr, "note: --offline: the server may refuse or modify the planned applies\n")
 	}
 	if n := count[planning.IsNew]; n > 0 {
-		fmt.Fprintf(f.env.Stderr, "note: planned without the server: %s whose kind or namespace does not exist yet\n",
-			printable.Counted(n, "object", "objects"))
+		fmt.Fprintf(f.env.Stderr, "note: planned without the server: %s whose kind or namespace the input creates or "+
+			"changes\n", printable.Counted(n, "object", "objects"))
 	}
 }

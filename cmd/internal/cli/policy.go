@@ -168,7 +168,7 @@ func (f *policyTestFlags) decide(p place.Place, docs []document.Document) error 
 			f.matched[d.Rule] = true
 		}
 	}
-	return f.print(planned, failed)
+	return f.print(planned, len(failed))
 }
 
 func newPolicyInit(env *process.Env) *cobra.Command {

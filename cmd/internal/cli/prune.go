@@ -8,15 +8,18 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/applications"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -57,7 +60,7 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 	}
 	c.Kinds = place.PrunedKinds
 	if len(f.kinds) > 0 {
-		c.Kinds = nil
+		c.Kinds, c.MustBeServed = nil, true // a misspelled kind is an error, as in kubectl
 	}
 	for _, text := range f.kinds {
 		parts := strings.Split(text, "/")
@@ -83,11 +86,15 @@ func (f *planFlags) pruned(
 		targets, err = f.pruning.objects(&f.placeFlags, p, app)
 	} else {
 		c.Namespaces, c.Concurrency = place.Namespaces(c.Except), f.concurrency
-		targets, err = p.Candidates(f.env.Context, c)
+		if targets, err = p.Candidates(f.env.Context, c); meta.IsNoMatchError(err) {
+			err = fmt.Errorf("--prune-allowlist: %w", err)
+		}
 	}
 	for _, t := range targets {
 		switch {
 		case c.Except[place.KeyOf(t)] || document.TextAt(t.Object, "deletionTimestamp") != "":
+		case app != nil && app.Kept(t) != "":
+			fmt.Fprintf(f.env.Stderr, "note: %s is kept: %s\n", t.Title(), printable.Text(app.Kept(t)))
 		case app != nil:
 			out = append(out, view.Pruned{Target: t, Application: app.Source})
 		default:
@@ -107,8 +114,15 @@ func (f *planFlags) pruned(
 // intents, as kubectl does before it applies them.
 func (f *planFlags) application(p place.Place, docs []document.Document) (*applications.Application, error) {
 	app, err := f.pruning.readApp(&f.placeFlags, p)
-	if err != nil || app.ApplySet == nil {
-		return app, err
+	switch {
+	case err != nil:
+		return nil, err
+	case app.Elsewhere != "":
+		return nil, fmt.Errorf("--app %s: --prune would delete objects of %s, but the application's objects are in "+
+			"another cluster, %s: plan there, with the kubeconfig of that cluster, and with -l or --all instead of "+
+			"--app", f.pruning.app, p, printable.Text(app.Elsewhere))
+	case app.ApplySet == nil:
+		return app, nil
 	}
 	if tool := app.ApplySet.Tooling; !app.IsNew() && tool != kubectlManager {
 		return nil, fmt.Errorf("--app %s: expected an ApplySet of kubectl, got an ApplySet of %q", f.pruning.app, tool)
@@ -125,6 +139,26 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 		}
 	}
 	return app, nil
+}
+
+// checkNamed returns an error if an apply would add an object to an ApplySet whose parent does not name the object's
+// kind or namespace: no later prune would find it. kubectl extends the parent before it applies, the command does not.
+func (f *planFlags) checkNamed(app *applications.Application, changes []planning.Planned) error {
+	if app == nil || app.ApplySet == nil {
+		return nil
+	}
+	var unnamed []string
+	for _, one := range changes {
+		if !app.ApplySet.Names(one.Target) {
+			unnamed = append(unnamed, one.Title())
+		}
+	}
+	if len(unnamed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("--app %s: nothing was applied: the ApplySet's parent does not name the kind or namespace of "+
+		"%s, and only kubectl extends it; run kubectl apply --server-side --prune --applyset instead", f.pruning.app,
+		strings.Join(unnamed, ", "))
 }
 
 // severity orders deletions by their effect: a lower number is more severe.

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/excess"
@@ -70,7 +72,8 @@ manager that only repeats its last apply may be reported as silent.
 
 Exit status: 0 if all objects could be read, 1 on any error. With --policy: 0 if
 managers own only permitted fields, 1 if not, 3 on any error. With --drift: 0 if
-nothing drifts, 1 if something does, 3 on any error.`,
+nothing drifts, 1 if something does, 3 on any error. The status is 4 instead of 0 if
+something could not be read or compared; stderr names it.`,
 		Example: `  tenure report -A
   tenure report -A -o json > report.json
 
@@ -142,6 +145,7 @@ func (f *reportFlags) printExcess(args []string) error {
 	var failed []error
 	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
+			f.noteUnmanaged(t)
 			fields, err := excess.Find(p, place.Wrap(t.Object))
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
@@ -183,16 +187,20 @@ func (f *reportFlags) printDrift(args []string) error {
 		return err
 	}
 	var found []view.DriftView
-	isFound := false
+	var count view.DriftCount
 	var failed []error
 	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
 			drift, err := planning.DriftOf(t, rules)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
+				count.Uncompared++
+				return
 			}
+			f.noteUnmanaged(t)
 			one := view.DriftView{Target: t, Drift: &drift}
-			switch isFound = isFound || !one.IsEmpty(); {
+			count.Add(one)
+			switch {
 			case one.IsEmpty():
 			case f.format == view.Lines:
 				failed = append(failed, view.Encode(f.env.Stdout, view.Lines, view.DriftData(f.suggest(), one)))
@@ -204,15 +212,22 @@ func (f *reportFlags) printDrift(args []string) error {
 	slices.SortStableFunc(found, func(a, b view.DriftView) int {
 		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
 	})
-	err = errors.Join(append(failed, err, f.writeDrift(found))...)
-	if err == nil && isFound {
+	err = errors.Join(append(failed, err, f.writeDrift(found, count))...)
+	if err == nil && count.Fields > 0 {
 		return exitWith(statusChanges)
 	}
 	return err
 }
 
+// noteUnmanaged notes that an object in a file can't be checked, because it has no managed fields.
+func (f *reportFlags) noteUnmanaged(t *place.Target) {
+	if f.live != nil && document.ManagedFields(t.Object) == nil {
+		noteUnmanaged(f.env, t, true)
+	}
+}
+
 // writeDrift writes the drift of all objects in the format of --output.
-func (f *reportFlags) writeDrift(found []view.DriftView) error {
+func (f *reportFlags) writeDrift(found []view.DriftView, count view.DriftCount) error {
 	out := f.env.Stdout
 	switch f.format {
 	case view.Lines: // already written, one by one
@@ -231,7 +246,7 @@ func (f *reportFlags) writeDrift(found []view.DriftView) error {
 		fmt.Fprintln(out, one.Title())
 		p.WriteDrift(out, f.suggest(), one)
 	}
-	return view.CountDrift(found).Write(out, "")
+	return count.Write(out, "")
 }
 
 // options returns the options of a report. They cache the results of isServed.
@@ -293,7 +308,8 @@ func (f *reportFlags) visit(args []string, begin visitor) error {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		f.named = args
 	}
-	if f.live == nil && f.inputs.Empty() && f.app == "" && f.selector == "" && f.fields == "" && f.named == nil {
+	isSelected := f.selector != "" || f.fields != ""
+	if f.live == nil && f.inputs.Empty() && f.app == "" && f.named == nil && (len(args) == 0 || !isSelected) {
 		return f.withPlace(process.NoStore, func(p place.Place) error { return f.visitKinds(p, args, begin) })
 	}
 	var look func(*place.Target)
@@ -328,19 +344,26 @@ func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) er
 	}
 	c := place.ClusterOf(p)
 	namespace, err := f.namespaceIn(c, f.all)
+	if err == nil {
+		_, err = labels.Parse(f.selector)
+	}
 	if err != nil {
 		return err
 	}
 	kinds = reportedKinds(kinds, namespace, len(args) > 0)
-	look := begin(namespace, c.IsServed)
+	look, isFound := begin(namespace, c.IsServed), false
 	bar := view.Bar{}
 	if f.format != view.Lines {
 		bar = view.NewBar(f.env, "reading kinds", len(kinds))
 	}
-	err = c.Each(f.env.Context, kinds, namespace, f.concurrency, look, bar.Step)
+	in := place.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
+	err = c.Each(f.env.Context, kinds, in, f.concurrency, func(t *place.Target) { isFound = true; look(t) }, bar.Step)
 	bar.Done()
 	if len(args) == 0 {
 		err = noteUnlisted(f.env, err)
+	}
+	if err == nil && !isFound && (f.selector != "" || f.fields != "") {
+		err = fmt.Errorf("%w in %s", errNoObjects, p)
 	}
 	return err
 }

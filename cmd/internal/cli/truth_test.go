@@ -120,8 +120,8 @@ func planOf(
 	f := planFlags{offline: isOffline}
 	f.env, f.cmd, f.manager, f.force, f.concurrency = env, &cobra.Command{}, manager, force, 1
 	plans, failed := f.planDocuments(p, []document.Document{{Tree: tree}})
-	require.Equal(t, 1, len(plans)+failed)
-	if failed > 0 {
+	require.Equal(t, 1, len(plans)+len(failed))
+	if len(failed) > 0 {
 		return nil
 	}
 	return &plans[0]

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/ui"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -34,7 +32,6 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
-	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -313,8 +310,8 @@ func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone boo
 		out.Findings = append(out.Findings, view.DriftFinding(v.Suggest, d.Drift))
 	}
 	if err != nil {
-		out.Plan = &page.Object{Title: d.Title(), Outcome: "failed",
-			Notes: strings.Split(printable.Lines(err.Error()), "\n")}
+		failed := view.FailedPage(d, err)
+		out.Plan = &failed
 	}
 	return out
 }

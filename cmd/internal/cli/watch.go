@@ -226,6 +226,8 @@ type watcher struct {
 	tracker *fights.Tracker
 	members map[string]bool // the objects that are watched, by UID; nil for all
 	latest  time.Time       // time of the latest observed write
+	// bodiless are the resources with writes whose audit events have no responseObject.
+	bodiless map[string]bool
 
 	fought bool
 	told   map[string]bool

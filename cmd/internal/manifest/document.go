@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -65,7 +66,7 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 			if err := checkFiles(env, name, in.Recursive); err != nil {
 				return err
 			}
-			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // can be read only once
+			if isStream(name) {
 				given, err := readFile(env, name)
 				if err != nil {
 					return err
@@ -85,7 +86,7 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 		builder.Stream(bytes.NewReader(text), env.Path(in.Kustomize))
 	}
 	var errs []error
-	read, noted := 0, map[string]bool{}
+	read, noted, found := 0, map[string]bool{}, map[string]bool{}
 	err := builder.Do().Visit(func(info *resource.Info, err error) error {
 		if err != nil {
 			return err
@@ -101,6 +102,7 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 		docs, errs = document.Flatten(source, "", info.Object, nil, errs)
 		read += len(docs)
 		for _, doc := range docs {
+			found[doc.Source] = true
 			see(doc)
 		}
 		return nil
@@ -113,6 +115,20 @@ func (in *Inputs) Each(env *process.Env, see func(document.Document)) error {
 	}
 	for _, err := range errs {
 		see(document.Document{Err: err})
+	}
+	for _, name := range in.Filenames {
+		source := env.Relative(env.Path(name))
+		info, err := os.Stat(env.Path(name))
+		if name == "-" {
+			source, err = standardInput, nil
+		}
+		isFile := err == nil && (info == nil || !info.IsDir())
+		isNamed := func(err error) bool {
+			return strings.Contains(err.Error(), source+":") || strings.Contains(err.Error(), source+`":`)
+		}
+		if isFile && !found[source] && !slices.ContainsFunc(errs, isNamed) {
+			fmt.Fprintf(env.Stderr, "note: %s: no objects found\n", printable.Text(source))
+		}
 	}
 	return nil
 }

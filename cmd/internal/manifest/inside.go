@@ -32,7 +32,7 @@ func checkFiles(env *process.Env, name string, recursive bool) error {
 			case entry.IsDir() || path != name && !slices.Contains(resource.FileExtensions, filepath.Ext(path)):
 				return nil
 			}
-			if err := env.CheckInside(path); err != nil || entry.Type()&fs.ModeNamedPipe != 0 {
+			if err := env.CheckInside(path); err != nil || isStream(path) {
 				return err
 			}
 			return checkFile(env, path)
@@ -42,6 +42,13 @@ func checkFiles(env *process.Env, name string, recursive bool) error {
 		}
 	}
 	return nil
+}
+
+// isStream reports whether a path leads to a pipe or a device, which can be read only once: a named pipe, /dev/stdin,
+// or the /dev/fd/63 of a shell's <(command).
+func isStream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
 // checkFile checks how much the aliases of a file expand. It reads the whole file only if it may have aliases. It

@@ -30,9 +30,10 @@ var (
 	separator = regexp.MustCompile(`(?m)^---[ \t\r]*(?:#.*)?\n`)
 )
 
-// open returns a reader for the text of a source; for URLs, an empty one.
+// open returns a reader for the text of a source; for URLs, and for pipes in a folder, an empty one.
 func (r *reader) open(source string) io.ReadCloser {
-	if text, ok := r.texts[source]; ok {
+	text, ok := r.texts[source]
+	if ok || isStream(source) {
 		return io.NopCloser(bytes.NewReader(text))
 	}
 	file, err := os.Open(source)

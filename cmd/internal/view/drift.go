@@ -11,6 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/lines"
 	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/blame"
@@ -78,9 +79,21 @@ func driftRow(f *planning.Drifted) []string {
 }
 
 // DriftCount is the number of drifting fields, and of objects that have any.
-type DriftCount struct{ Fields, Objects int }
+type DriftCount struct {
+	Fields, Objects int
+	// Compared is the number of objects that were compared. Uncompared is the number of others: objects with errors,
+	// and objects in files without managed fields, which kubectl get omits by default.
+	Compared, Uncompared int
+}
 
-func (c *DriftCount) add(d DriftView) {
+// Add counts the drift of an object.
+func (c *DriftCount) Add(d DriftView) {
+	isServed, _ := d.IsServed()
+	if !isServed && d.Target.Object != nil && document.ManagedFields(d.Target.Object) == nil {
+		c.Uncompared++
+		return
+	}
+	c.Compared++
 	if !d.IsEmpty() {
 		c.Fields += len(d.Fields)
 		c.Objects++
@@ -89,21 +102,20 @@ func (c *DriftCount) add(d DriftView) {
 
 // Write writes the last line of a list of drifting fields. end is appended to the numbers.
 func (c DriftCount) Write(w io.Writer, end string) error {
-	if c.Fields == 0 {
-		_, err := fmt.Fprintln(w, "drift: none")
+	text := "none"
+	switch {
+	case c.Compared == 0:
+		_, err := fmt.Fprintln(w, "drift: unknown, because no object was compared")
 		return err
+	case c.Fields > 0:
+		text = fmt.Sprintf("%s of %s%s", printable.Counted(c.Fields, "field", "fields"),
+			printable.Counted(c.Objects, "object", "objects"), end)
 	}
-	_, err := fmt.Fprintf(w, "drift: %s of %s%s\n", printable.Counted(c.Fields, "field", "fields"),
-		printable.Counted(c.Objects, "object", "objects"), end)
+	if c.Uncompared > 0 {
+		text += "; not compared: " + printable.Counted(c.Uncompared, "object", "objects")
+	}
+	_, err := fmt.Fprintln(w, "drift: "+text)
 	return err
-}
-
-// CountDrift counts the drifting fields of objects.
-func CountDrift(all []DriftView) (c DriftCount) {
-	for _, d := range all {
-		c.add(d)
-	}
-	return c
 }
 
 // driftJSON is a drifting field, for JSON output.

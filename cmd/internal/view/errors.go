@@ -32,7 +32,7 @@ func Report(e *process.Env, err error) {
 // ExplainDesired writes to stderr the reason why an intent can't be applied or planned.
 func ExplainDesired(e *process.Env, w *planning.Desired, err error) {
 	ref := ""
-	if w.Target != nil {
+	if w.Target != nil && w.Name != "" {
 		ref = w.Reference()
 	}
 	Explain(e, err, w.Where, ref, w.Manager)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/lines"
@@ -90,6 +91,15 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 	}
 	out.Notes, out.Lines = slices.Concat(out.Notes, report.Notes()), lines.Of(report)
 	return out, nil
+}
+
+// FailedPage returns a document that has no plan as an object of a page.
+func FailedPage(d *planning.Document, err error) page.Object {
+	title := d.Where
+	if d.Target != nil && d.Name != "" {
+		title = d.Title()
+	}
+	return page.Object{Title: printable.Text(title), Outcome: "failed", Notes: strings.Split(printable.Lines(err.Error()), "\n")}
 }
 
 func conflictTable(p *planning.Planned) page.Table {

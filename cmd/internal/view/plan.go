@@ -89,7 +89,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 	ctx, out := v.Env.Context, v.Env.Stdout
 	v.summary.add(p)
 	drift := DriftView{p.Target, p.Drift}
-	v.drift.add(drift)
+	v.drift.Add(drift)
 	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty()
 	switch {
 	case v.Summarize:
@@ -115,12 +115,25 @@ func (v *Plans) Add(p *planning.Planned) error {
 	return nil
 }
 
+// Fail adds a document that has no plan. Text and differences do not show it: its error is on stderr.
+func (v *Plans) Fail(d *planning.Document) error {
+	v.summary.Failed++
+	v.summary.Objects++
+	v.drift.Uncompared++
+	switch {
+	case v.Summarize || v.Format == "" || v.Format == "diff":
+		return nil
+	case v.Format == "html":
+		v.page = append(v.page, FailedPage(d, d.Err))
+		return nil
+	}
+	return v.list.Add(failedData(d))
+}
+
 // Close prints the pruned objects, and if there are several documents a summary, which includes the failed ones.
-func (v *Plans) Close(failed int) error {
+func (v *Plans) Close() error {
 	out := v.Env.Stdout
-	v.summary.Failed, v.summary.Pruned = failed, len(v.Pruned)
-	v.summary.Objects += failed
-	v.summary.Drift = v.drift.Fields
+	v.summary.Pruned, v.summary.Drift = len(v.Pruned), v.drift.Fields
 	switch {
 	case v.Summarize && v.Format != "":
 		return Encode(out, v.Format, v.summary)
@@ -141,7 +154,7 @@ func (v *Plans) Close(failed int) error {
 		fmt.Fprintf(out, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
 			v.Palette.paint("pruned", color.FgRed), printable.Text(p.reason()))
 	}
-	if err := v.closeCounts(out, failed); err != nil || !v.Drift {
+	if err := v.closeCounts(out); err != nil || !v.Drift {
 		return err
 	}
 	return v.closeDrift(out)
@@ -153,14 +166,18 @@ func (v *Plans) Drifting() (fields, objects int) { return v.drift.Fields, v.drif
 // closeDrift prints the number of drifting fields, and whether the plan has changes besides the drift.
 func (v *Plans) closeDrift(out io.Writer) error {
 	end := ", besides the changes"
-	if v.summary.Unchanged == v.summary.Objects && len(v.Pruned) == 0 {
+	switch s := &v.summary; {
+	case s.Unchanged+s.Failed < s.Objects || len(v.Pruned) > 0:
+	case s.Failed > 0:
+		end = ""
+	default:
 		end = "; nothing would change"
 	}
 	return v.drift.Write(out, end)
 }
 
 // closeCounts prints the number of objects with each outcome, if there are several objects.
-func (v *Plans) closeCounts(out io.Writer, failed int) error {
+func (v *Plans) closeCounts(out io.Writer) error {
 	if !v.Several && len(v.Pruned) == 0 {
 		return nil
 	}
@@ -170,7 +187,7 @@ func (v *Plans) closeCounts(out io.Writer, failed int) error {
 	}
 	_, err := fmt.Fprintf(out, "%s: %d %s, %d %s, %d %s, %d %s,%s %d failed\n",
 		printable.Counted(s.Objects, "object", "objects"), s.Unchanged, plans.Unchanged, s.Ownership, plans.OwnershipOnly,
-		s.Changed+s.Created, plans.Changed, s.Conflicts, plans.Conflict, pruned, failed)
+		s.Changed+s.Created, plans.Changed, s.Conflicts, plans.Conflict, pruned, s.Failed)
 	return err
 }
 

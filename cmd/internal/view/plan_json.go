@@ -46,6 +46,24 @@ type planJSON struct {
 	Migration []plans.Change `json:"migration,omitempty"`
 }
 
+// failedJSON is a document that has no plan, for JSON output.
+type failedJSON struct {
+	File      string `json:"file,omitempty"`
+	Object    string `json:"object,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Manager   string `json:"manager"`
+	Outcome   string `json:"outcome"`
+	Error     string `json:"error"`
+}
+
+func failedData(d *planning.Document) any {
+	out := failedJSON{File: d.Where, Manager: d.Desired.Manager, Outcome: "failed", Error: d.Err.Error()}
+	if d.Target != nil && d.Name != "" {
+		out.Object, out.Namespace = d.Reference(), d.Namespace
+	}
+	return out
+}
+
 // prunedJSON is an object that would be deleted, for JSON output.
 type prunedJSON struct {
 	Object      string `json:"object"`

@@ -25,6 +25,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/planning/releases"
 )
 
 // Ref names an application: a Helm release, or an object with an inventory.
@@ -67,6 +68,8 @@ type Application struct {
 	Elsewhere string
 	// ApplySet is nil for other applications.
 	ApplySet *ApplySet
+	// keeps is the reason why the application never deletes its objects; empty if it does.
+	keeps string
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
 	names []place.Reference
 }
@@ -87,13 +90,18 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	t := found[0]
 	a, u := &Application{Source: t.Reference()}, &unstructured.Unstructured{Object: t.Object}
 	inventory, isInventory, _ := unstructured.NestedMap(u.Object, "status", "inventory")
-	switch gk := t.Kind.GroupKind(); {
+	gk := t.Kind.GroupKind()
+	switch {
 	case isInventory:
 		a.Source = "the inventory of " + a.Source
 		err = a.readInventory(inventory)
-		a.Elsewhere, _, _ = unstructured.NestedString(u.Object, "spec", "kubeConfig", "secretRef", "name")
+		if prune, found, _ := unstructured.NestedBool(u.Object, "spec", "prune"); found && !prune {
+			a.keeps = ".spec.prune of " + t.Reference() + " is false"
+		}
 	case gk == helmReleaseKind:
-		return readHelmRelease(ctx, p, u)
+		if a, err = readHelmRelease(ctx, p, u); err != nil {
+			return nil, err
+		}
 	case gk == argoKind:
 		a.Source = "the resources of " + a.Source
 		err = a.readResources(u)
@@ -108,6 +116,9 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Title(), err)
+	}
+	if fluxGroups[gk.Group] {
+		a.Elsewhere = kubeConfigOf(u)
 	}
 	return a, nil
 }
@@ -157,6 +168,40 @@ func (a *Application) Objects(
 		}
 	}
 	return objects, missing, err
+}
+
+// Kept returns the reason why the tool of the application does not delete an object that is no longer in its
+// manifests; "" if it does. kubectl deletes all members of an ApplySet.
+func (a *Application) Kept(t *place.Target) string {
+	if a.ApplySet != nil || a.keeps != "" {
+		return a.keeps
+	}
+	u := &unstructured.Unstructured{Object: t.Object}
+	for _, values := range []map[string]string{u.GetAnnotations(), u.GetLabels()} {
+		for _, key := range fluxKeeps {
+			if strings.EqualFold(values[key], "disabled") {
+				return key + ": disabled"
+			}
+		}
+	}
+	for option := range strings.SplitSeq(u.GetAnnotations()[argoOptions], ",") {
+		if strings.TrimSpace(option) == "Prune=false" {
+			return argoOptions + ": Prune=false"
+		}
+	}
+	if releases.IsKept(t.Object) {
+		return "helm.sh/resource-policy: keep"
+	}
+	return ""
+}
+
+// argoOptions is Argo CD's annotation with options for an object.
+const argoOptions = "argocd.argoproj.io/sync-options"
+
+// fluxKeeps are annotations and labels that, with the value disabled, keep Flux from deleting an object.
+var fluxKeeps = []string{
+	"kustomize.toolkit.fluxcd.io/prune", "kustomize.toolkit.fluxcd.io/reconcile",
+	"fluxcd.controlplane.io/prune", "fluxcd.controlplane.io/reconcile",
 }
 
 // helmOwner is the value of the label "owner" on Secrets of Helm releases.

@@ -99,6 +99,12 @@ func (s *ApplySet) candidates() place.Candidates {
 	}
 }
 
+// Names reports whether the parent names the kind and the namespace of an object, so that the next prune finds it.
+func (s *ApplySet) Names(t *place.Target) bool {
+	isKind := func(k schema.GroupVersionKind) bool { return k.GroupKind() == t.Kind.GroupKind() }
+	return slices.ContainsFunc(s.kinds, isKind) && (t.Namespace == "" || slices.Contains(s.namespaces, t.Namespace))
+}
+
 // AddMember returns an intent with the label of the members, which kubectl adds before it applies. If metadata is not
 // an object, AddMember returns the intent unchanged, because the plan reports that error.
 func (s *ApplySet) AddMember(tree map[string]any) (map[string]any, error) {

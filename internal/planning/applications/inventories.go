@@ -49,6 +49,17 @@ func readHelmRelease(ctx context.Context, p place.Place, u *unstructured.Unstruc
 	return readRelease(ctx, p, Ref{Helm, storage, name})
 }
 
+// kubeConfigOf returns the name of the Secret or ConfigMap that says in which cluster a Flux object applies; "" for
+// its own cluster.
+func kubeConfigOf(u *unstructured.Unstructured) string {
+	for _, field := range []string{"secretRef", "configMapRef"} {
+		if name, _, _ := unstructured.NestedString(u.Object, "spec", "kubeConfig", field, "name"); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // readResources reads status.resources of an Argo CD Application.
 func (a *Application) readResources(u *unstructured.Unstructured) error {
 	resources, _, err := unstructured.NestedSlice(u.Object, "status", "resources")

@@ -191,14 +191,16 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// ListPages lists the objects of a kind in a namespace, or in all namespaces if namespace is empty, in at most limit
-// pages. It ends when see returns false. After the last page, it calls whole.
+// ListPages lists the objects of a kind in the namespace of a selection, or in all namespaces if it has none, with its
+// labels and fields, in at most limit pages. It ends when see returns false. After the last page, it calls whole.
 func (c *Cluster) ListPages(
-	ctx context.Context, k Kind, namespace string, limit int, see func(page []map[string]any) bool, whole func(),
+	ctx context.Context, k Kind, in Selection, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {
 	token := ""
 	for range limit {
-		list, err := c.resource(k, namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: token})
+		list, err := c.resource(k, in.Namespace).List(ctx, metav1.ListOptions{
+			LabelSelector: in.Selector, FieldSelector: in.Fields, Limit: pageSize, Continue: token,
+		})
 		if err != nil {
 			return err
 		}

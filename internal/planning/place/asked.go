@@ -153,9 +153,9 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 }
 
 // IsServed reports whether a server stores the object. canDryRun is false if the server can't dry-run an apply yet,
-// because the same input creates the object's kind or namespace.
+// because the same input creates the object's kind or namespace, or changes the definition of the kind.
 func (t *Target) IsServed() (isServed, canDryRun bool) {
-	return t.served != cluster.Kind{}, !t.unserved && !t.newNamespace
+	return t.served != cluster.Kind{}, !t.unserved && !t.redefined && !t.newNamespace
 }
 
 // Changes returns the fields that differ between two versions of the object from a server, except fields that every

@@ -81,7 +81,8 @@ func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, e
 	if d == nil {
 		k.replicas = builtinReplicas(k.Typ)
 	}
-	return &Target{Kind: k, Types: types, served: served, server: true}, nil
+	redefined := d != nil && d.Changes
+	return &Target{Kind: k, Types: types, served: served, server: true, redefined: redefined}, nil
 }
 
 // publishedTypes returns the types of a group from the server's OpenAPI documents. The server in this process has

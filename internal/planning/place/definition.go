@@ -30,6 +30,8 @@ type Definition struct {
 	types      *openapi.Registry
 	// ofDocument is true if the types come from OpenAPI documents. Then tree has no schema.
 	ofDocument bool
+	// Changes is true if the input changes a stored definition, so that the server still uses another schema.
+	Changes bool
 }
 
 type definedVersion struct {

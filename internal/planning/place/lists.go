@@ -19,20 +19,19 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see for each object of the given kinds in a namespace, or in all namespaces if it is empty, and done
-// after each kind. It lists page by page, at most concurrency kinds at a time, and keeps no objects. Calls of see and
-// done do not overlap. If the schema of a kind can't be read, its targets have no types. The error joins the errors
-// of kinds that could not be listed.
+// Each calls see for each object of the given kinds in the namespace of a selection, or in all namespaces if it has
+// none, with its labels and fields, and done after each kind. It lists page by page, at most concurrency kinds at a
+// time, and keeps no objects. Calls of see and done do not overlap. If the schema of a kind can't be read, its targets
+// have no types. The error joins the errors of kinds that could not be listed.
 func (p *Cluster) Each(
-	ctx context.Context, kinds []cluster.Kind, namespace string, concurrency int, see func(*Target), done func(),
+	ctx context.Context, kinds []cluster.Kind, s Selection, concurrency int, see func(*Target), done func(),
 ) error {
 	var mu sync.Mutex
 	errs := make([]error, len(kinds))
 	workqueue.ParallelizeUntil(context.Background(), concurrency, len(kinds), func(i int) {
-		k := kinds[i]
-		in := namespace
+		k, in := kinds[i], s
 		if !k.Namespaced {
-			in = ""
+			in.Namespace = ""
 		}
 		var target *Target
 		err := p.Client.ListPages(Quietly(ctx), k, in, math.MaxInt, func(page []map[string]any) bool {
@@ -131,7 +130,8 @@ func (p *Cluster) fetch(ctx context.Context, groups []*liveGroup, concurrency in
 	}
 	workqueue.ParallelizeUntil(context.Background(), concurrency, len(groups), func(i int) {
 		g := groups[i]
-		_ = p.Client.ListPages(ctx, g.kind, g.namespace, len(g.names)/getsPerPage, func(page []map[string]any) bool {
+		in, limit := Selection{Namespace: g.namespace}, len(g.names)/getsPerPage
+		_ = p.Client.ListPages(ctx, g.kind, in, limit, func(page []map[string]any) bool {
 			for _, object := range page {
 				if name := document.NameOf(object); g.names[name] {
 					delete(g.names, name)
@@ -333,7 +333,7 @@ func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, 
 	for _, gvk := range c.Kinds {
 		served, unserved, err := p.Kind(gvk)
 		switch {
-		case (meta.IsNoMatchError(err) || unserved) && !c.MustBeServed:
+		case unserved || meta.IsNoMatchError(err) && !c.MustBeServed: // there are no objects
 		case err != nil:
 			return nil, err
 		case served.Namespaced:
@@ -347,9 +347,10 @@ func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, 
 			out = append(out, t)
 		}
 	}
-	errs := []error{p.Each(ctx, others, "", c.Concurrency, see, func() {})}
+	errs := []error{p.Each(ctx, others, Selection{}, c.Concurrency, see, func() {})}
 	for _, namespace := range c.Namespaces {
-		errs = append(errs, p.Each(ctx, namespaced, namespace, c.Concurrency, see, func() {}))
+		in := Selection{Namespace: namespace}
+		errs = append(errs, p.Each(ctx, namespaced, in, c.Concurrency, see, func() {}))
 	}
 	return out, errors.Join(errs...)
 }

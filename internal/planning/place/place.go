@@ -81,7 +81,7 @@ func namesObjects(args []string) bool {
 
 // identify returns the name and namespace of a document's object, and the document with that namespace. For a
 // document without a namespace it is asked, or if that is empty, the result of otherwise. Errors name the invalid
-// field.
+// field; with an error about the namespace, the name is returned.
 func identify(k *Kind, tree map[string]any, asked string, otherwise func() (string, error)) (
 	name, namespace string, _ map[string]any, err error,
 ) {
@@ -89,29 +89,32 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	if !ok && tree["metadata"] != nil {
 		return "", "", nil, fmt.Errorf(".metadata: expected an object, got %s", document.Describe(tree["metadata"]))
 	}
-	if name, err = document.Text(metadata, ".metadata", "name"); err != nil {
+	if name, err = document.Text(metadata, ".metadata", "name"); err == nil {
+		err = checkNames(k.GroupVersionKind.Kind, name, "")
+	}
+	if err != nil {
 		return "", "", nil, err
 	}
 	if namespace, err = document.OptionalText(metadata, ".metadata", "namespace"); err != nil {
-		return "", "", nil, err
+		return name, "", nil, err
 	}
 	switch {
 	case !k.namespaced && namespace != "":
-		return "", "", nil, fmt.Errorf(".metadata.namespace: %s is cluster-scoped, got namespace %q", k.GroupKind(),
+		return name, "", nil, fmt.Errorf(".metadata.namespace: %s is cluster-scoped, got namespace %q", k.GroupKind(),
 			namespace)
 	case !k.namespaced:
-		return name, "", tree, checkNames(k.GroupVersionKind.Kind, name, "")
+		return name, "", tree, nil
 	case namespace != "" && asked != "" && namespace != asked:
-		return "", "", nil, fmt.Errorf(".metadata.namespace: got %q, expected the namespace of the command line, %q",
+		return name, "", nil, fmt.Errorf(".metadata.namespace: got %q, expected the namespace of the command line, %q",
 			namespace, asked)
 	}
 	if namespace = cmp.Or(namespace, asked); namespace == "" {
 		if namespace, err = otherwise(); err != nil {
-			return "", "", nil, err
+			return name, "", nil, err
 		}
 	}
 	if err = checkNames(k.GroupVersionKind.Kind, name, namespace); err != nil {
-		return "", "", nil, err
+		return name, "", nil, err
 	}
 	metadata, tree = maps.Clone(metadata), maps.Clone(tree)
 	metadata["namespace"], tree["metadata"] = namespace, metadata

@@ -122,6 +122,7 @@ func (p *Store) serve(d *Definition) error {
 	if err := p.server.Define(p.ctx, crd, types); err != nil {
 		return ServerError(err)
 	}
+	d.Changes = false // the server uses it from now on
 	p.Cluster.Define(d)
 	p.forgetKinds()
 	return nil

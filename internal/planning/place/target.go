@@ -39,8 +39,8 @@ type Target struct {
 	served cluster.Kind
 	// scaled is the object that this Scale belongs to; nil if this is not a Scale.
 	scaled *Target
-	// unserved is true if the cluster does not serve the kind yet.
-	unserved bool
+	// unserved is true if the cluster does not serve the kind yet; redefined, if the input changes its definition.
+	unserved, redefined bool
 	// newNamespace is true if the namespace does not exist yet.
 	newNamespace bool
 }

@@ -66,7 +66,7 @@ func (o *Operation) Removed(
 		switch {
 		case err != nil:
 			errs = errors.Join(errs, fmt.Errorf("%s: not known whether it is pruned: %w", &old, err))
-		case t.Object != nil && !keys[place.KeyOf(t)] && !isKept(t.Object):
+		case t.Object != nil && !keys[place.KeyOf(t)] && !IsKept(t.Object):
 			out = append(out, t)
 		}
 	}

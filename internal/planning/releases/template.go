@@ -42,8 +42,8 @@ func (t *Template) Hook() string {
 	return (&unstructured.Unstructured{Object: t.Tree}).GetAnnotations()["helm.sh/hook"]
 }
 
-// isKept reports whether an annotation keeps Helm from deleting the object.
-func isKept(tree map[string]any) bool {
+// IsKept reports whether an annotation keeps Helm from deleting the object.
+func IsKept(tree map[string]any) bool {
 	return (&unstructured.Unstructured{Object: tree}).GetAnnotations()["helm.sh/resource-policy"] == "keep"
 }
 
