@@ -99,7 +99,9 @@ func FailedPage(d *planning.Document, err error) page.Object {
 	if d.Target != nil && d.Name != "" {
 		title = d.Title()
 	}
-	return page.Object{Title: printable.Text(title), Outcome: "failed", Notes: strings.Split(printable.Lines(err.Error()), "\n")}
+	return page.Object{
+		Title: printable.Text(title), Outcome: "failed", Notes: strings.Split(printable.Lines(err.Error()), "\n"),
+	}
 }
 
 func conflictTable(p *planning.Planned) page.Table {
