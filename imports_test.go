@@ -86,7 +86,8 @@ var layers = []layer{
 	{
 		"compat/apimachinery",
 		[]string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-			"internal/fieldsv1", "internal/lastapplied", "internal/hooks", "internal/scale", "internal/trees", "internal/gostruct", "compat/smdv6"},
+			"internal/fieldsv1", "internal/lastapplied", "internal/hooks", "internal/scale", "internal/trees",
+			"internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",

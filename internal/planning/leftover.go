@@ -92,7 +92,8 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 		if isAnnotated && p.Desired.Manager == KubectlManager {
 			continue // kubectl itself moves these fields
 		}
-		if slices.ContainsFunc(p.Decided, func(d Decided) bool { return d.Owner == e.Key && d.Decision != conflicts.Force }) {
+		isLeft := func(d Decided) bool { return d.Owner == e.Key && d.Decision != conflicts.Force }
+		if slices.ContainsFunc(p.Decided, isLeft) {
 			continue // after a move of all fields, the policy would not leave fields to their owner
 		}
 		beyond := owned.Leaves().Difference(kept)

@@ -88,7 +88,8 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 		if n < 0 {
 			n = len(rules)
 			rules = append(rules, policy.Rule{
-				Managers: []string{manager}, Kinds: []string{p.Parent().Kind.Kind}, Decision: conflicts.GiveUp, Reason: "…",
+				Managers: []string{manager}, Kinds: []string{p.Parent().Kind.Kind},
+				Decision: conflicts.GiveUp, Reason: "…",
 			})
 		}
 		rules[n].Fields = append(rules[n].Fields, c.Path.String())
