@@ -39,6 +39,12 @@ func Example() {
 			"name": "default", "uid": "0b62c2dc-5bb5-4ac1-8bbc-f9d2e0d11be0", "resourceVersion": "20",
 			"creationTimestamp": "2026-01-02T03:04:05Z",
 			"labels":            map[string]any{"kubernetes.io/metadata.name": "default"},
+			"managedFields": []any{map[string]any{
+				"manager": "kube-apiserver", "operation": "Update", "apiVersion": "v1", "time": "2026-01-02T03:04:05Z",
+				"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:metadata": map[string]any{
+					"f:labels": map[string]any{".": map[string]any{}, "f:kubernetes.io/metadata.name": map[string]any{}},
+				}},
+			}},
 		},
 		"spec":   map[string]any{"finalizers": []any{"kubernetes"}},
 		"status": map[string]any{"phase": "Terminating"},

@@ -179,7 +179,6 @@ func LetGo(
 
 // TakeIn prints a drifting field, so that it can be added to the manifest.
 func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion {
-	owner.APIVersion = ""
 	return Suggestion{
 		Why:     "add the field to the manifest: this prints it",
 		Action:  Extract{o, owner, []fieldpath.Path{field}},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,10 +59,11 @@ func TestAdviceAtRandom(t *testing.T) {
 	}
 	wanted := []string{
 		"upgrade", "conflicts", "drop", "promise keeps", "promise done", "promise removes", "policy", "forecast deletes",
+		"again",
 	}
 	if count > 1 { // too rare to require of one cluster
 		wanted = append(wanted, "transfer", "adopt", "promise unblocks", "watch", "release", "forecast sets",
-			"forecast regains")
+			"forecast regains", "drift transfer", "drift policy", "drift extract")
 	}
 	for _, kind := range wanted {
 		require.Positive(t, followed[kind], "%s: %v", kind, followed)
@@ -87,6 +89,10 @@ func adviseAtRandom(t *testing.T, seed uint64, intents int, followed map[string]
 			a.checkReport()
 		case i%25 == 12:
 			a.checkPolicy()
+		case i%25 == 7:
+			a.checkDriftAdvice()
+		case i%25 == 18:
+			a.checkAgain()
 		case i%50 == 30 && watches:
 			a.checkWatch()
 		case i%10 == 5:
@@ -320,6 +326,80 @@ func (a *adviceWorld) checkReport() {
 		if s.Promise.Done {
 			require.NotEqual(t, s.Arguments, again.Arguments, "seed %d: %s\n%s%s", a.seed, s.Why, out, errs)
 		}
+	}
+}
+
+// checkAgain applies an intent. A second plan of it must not change the object any more.
+func (a *adviceWorld) checkAgain() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	tree, manager := a.variant(o), a.manager()
+	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
+	plan := append([]string{"plan", "-f", "intent.json", "--field-manager", manager}, a.flags...)
+	status, first, _ := a.run(append(plan, "--apply", "--yes", "--force-conflicts")...)
+	if status != 0 {
+		return
+	}
+	a.followed["again"]++
+	status, again, errs := a.run(plan...)
+	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s\n%s%s", a.seed, manager, jsonText(tree), first, again,
+		errs)
+	require.Contains(t, []int{0, statusChanges}, status, about)
+	require.NotContains(t, again, ": changed\n", about)
+}
+
+// checkDriftAdvice follows a suggestion that ends the drift of a field. It must not be made again.
+func (a *adviceWorld) checkDriftAdvice() {
+	t, o := a.t, a.objects[a.r.IntN(len(a.objects))]
+	tree, manager := a.variant(o), a.manager()
+	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
+	plan := append([]string{"plan", "-f", "intent.json", "--field-manager", manager, "--drift", "-o", "json"},
+		a.flags...)
+	ways := func(more ...string) (found []suggested) {
+		status, out, errs := a.run(append(slices.Clone(plan), more...)...)
+		if status == statusFailed {
+			return nil
+		}
+		var planned struct {
+			Objects []struct{ Drift []struct{ Ways []suggested } }
+		}
+		require.NoError(t, json.Unmarshal([]byte(out), &planned), "%s%s", out, errs)
+		for _, object := range planned.Objects {
+			for _, field := range object.Drift {
+				found = append(found, field.Ways...)
+			}
+		}
+		return found
+	}
+	found := ways()
+	if len(found) == 0 {
+		return
+	}
+	s := a.rarest(found)
+	verb := s.Arguments[0]
+	args := slices.Clone(s.Arguments)
+	if verb == "transfer" {
+		args = append(args, "--yes")
+	}
+	before := a.values()
+	status, out, errs := a.run(args...)
+	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s: %v\n%s%s", a.seed, manager, jsonText(tree), s.Why, args,
+		out, errs)
+	require.Zero(t, status, about)
+	require.Equal(t, before, a.values(), about)
+	a.followed[verb]++
+	a.followed["drift "+verb]++
+	switch verb {
+	case "extract": // a person adds what is printed to the manifest
+		require.Contains(t, out, "metadata:", about)
+		return
+	case "policy":
+		defer func() { require.NoError(t, os.Remove(filepath.Join(a.dir, "tenure.yaml"))) }()
+		found = ways("--policy", "tenure.yaml")
+	default:
+		found = ways()
+	}
+	for _, again := range found {
+		require.False(t, s.Promise.Done && slices.Equal(s.Arguments, again.Arguments), about)
 	}
 }
 

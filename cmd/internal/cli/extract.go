@@ -134,6 +134,7 @@ func (f *objectFlags) checkVersions(
 	if err != nil || t.Converter() != nil {
 		return err
 	}
+	fields = fields.RecursiveDifference(fieldpath.NewSet(fieldpath.NewPath("metadata"))) // the same at all versions
 	for i := range entries {
 		e := &entries[i]
 		if e.APIVersion == t.Kind.GroupVersion().String() || !ownership.Selects(key, e.Key) ||
