@@ -139,7 +139,7 @@ func (s *Server) createNamespaces(ctx context.Context) error {
 	owned := metav1.ManagedFieldsEntry{
 		Manager: "kube-apiserver", Operation: metav1.ManagedFieldsOperationUpdate,
 		APIVersion: corev1.SchemeGroupVersion.String(), Time: &now,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
