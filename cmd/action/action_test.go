@@ -148,7 +148,8 @@ func TestPlan(t *testing.T) {
 		{"change", "alice", "{a: z}", "1", "Objects or their owners would change", ""},
 		{"drift", "alice", "{a: x}", "1",
 			"Drift: nothing would change, but the cluster has fields that no manifest has", " --drift"},
-		{"a change and drift", "alice", "{a: z}", "1", "Objects or their owners would change, and there is drift", " --drift"},
+		{"a change and drift", "alice", "{a: z}", "1",
+			"Objects or their owners would change, and there is drift", " --drift"},
 		{"conflict, and backticks that would end the block", "bob", "{a: '`````'}", "2", "Conflicts with other managers",
 			""},
 		{"error", "bob", "{a: {}}", "3", "The plan failed", ""},
@@ -245,7 +246,8 @@ func commandsIn(log string) (commands []string) {
 // Output of any size, with any bytes, becomes a comment with valid text, and no line of it is a command for the
 // runner.
 func TestHostileOutput(t *testing.T) {
-	hostile := "::set-output name=status::0\n::error::x\n##[error]x\n::stop-commands::x\n::x::\n<!-- tenure plan: m -->\n" +
+	hostile := "::set-output name=status::0\n::error::x\n##[error]x\n::stop-commands::x\n::x::\n" +
+		"<!-- tenure plan: m -->\n" +
 		"```\n~~~\n\x1b[2J\x1b]0;title\x07\n${{ secrets.X }}\n$(touch pwned)\n"
 	for name, output := range map[string]string{
 		"100 KB of two bytes":               strings.Repeat("é", 50_000),

@@ -43,7 +43,9 @@ func (f *appFlags) readApp(placement *placeFlags, p place.Place) (*applications.
 }
 
 // objects returns the objects of an application, and prints which of them do not exist.
-func (f *appFlags) objects(placement *placeFlags, p place.Place, app *applications.Application) ([]*place.Target, error) {
+func (f *appFlags) objects(
+	placement *placeFlags, p place.Place, app *applications.Application,
+) ([]*place.Target, error) {
 	targets, missing, err := app.Objects(placement.env.Context, p, defaultConcurrency)
 	if len(missing) > 0 {
 		fmt.Fprintf(placement.env.Stderr, "note: %s names %s: %s\n", printable.Text(app.Source),

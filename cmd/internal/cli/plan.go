@@ -108,11 +108,13 @@ drift.
 Values of Secrets are not shown.
 
 --apply asks and then applies the plan, if there are no conflicts and no errors. An
-object that has changed since it was planned is rejected. Namespaces and
-CustomResourceDefinitions are applied first, Pods last, and the rest at the same
-time. A document that fails does not stop the others. With --prune, it then deletes
-the objects that are listed as pruned. The exit status of --apply is 0 if everything
-was applied, or if there was nothing to apply.
+object that has changed since it was planned is rejected: by the server, except that
+the command itself checks objects with the annotation of client-side apply just
+before the manager kubectl applies them. Namespaces and CustomResourceDefinitions
+are applied first, Pods last, and the rest at the same time. A document that fails
+does not stop the others. With --prune, it then deletes the objects that are listed
+as pruned. The exit status of --apply is 0 if everything was applied, or if there
+was nothing to apply.
 
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on

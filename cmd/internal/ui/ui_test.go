@@ -104,7 +104,9 @@ func TestRefusals(t *testing.T) {
 	b.write(object("ConfigMap", "c"), 1, "m", "k", "v")
 	host := strings.TrimPrefix(strings.TrimSuffix(b.url, "/"+token+"/"), "http://")
 	port := host[strings.LastIndexByte(host, ':'):]
-	document := map[string]string{"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "cross-site"}
+	document := map[string]string{
+		"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "cross-site",
+	}
 	for _, row := range []struct {
 		why, method, host, path string
 		headers                 map[string]string
@@ -122,9 +124,11 @@ func TestRefusals(t *testing.T) {
 		{"the beginning of the token", "GET", host, "/TOKE/", nil, 403},
 		{"a name that leads here by DNS", "GET", "evil.example" + port, "/TOKEN/", nil, 421},
 		{"another port, which is another origin", "GET", "127.0.0.1:1", "/TOKEN/", nil, 421},
-		{"another origin", "GET", host, "/TOKEN/object?key=ConfigMap/a/c", map[string]string{"Origin": "https://evil.example"}, 403},
+		{"another origin", "GET", host, "/TOKEN/object?key=ConfigMap/a/c",
+			map[string]string{"Origin": "https://evil.example"}, 403},
 		{"an origin that is hidden", "GET", host, "/TOKEN/events", map[string]string{"Origin": "null"}, 403},
-		{"a script tag of another site", "GET", host, "/TOKEN/ui.js", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403},
+		{"a script tag of another site", "GET", host, "/TOKEN/ui.js",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403},
 		{"a page of another port of this machine", "GET", host, "/TOKEN/events", map[string]string{"Sec-Fetch-Site": "same-site"}, 403},
 		{"a frame of another site", "GET", host, "/TOKEN/", map[string]string{"Sec-Fetch-Site": "cross-site",
 			"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
