@@ -31,7 +31,8 @@ var layers = []layer{
 	{"internal/printable", nil},
 	{"internal/secrets", nil},
 	{"internal/txtar", nil},
-	{"internal/folder", nil}, // for the commands
+	{"internal/folder", nil},       // for the commands
+	{"internal/controlplane", nil}, // for hosts, and for tests of the command
 	{"internal/limits", nil},
 	{"internal/expansion", nil}, // for the commands and the API server
 	{"internal/trees", []string{"internal/limits"}},

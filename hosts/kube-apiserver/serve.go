@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 )
 
 // serve starts a server for another program, such as benchmarks/server, and prints as JSON the addresses of the
@@ -41,16 +41,16 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	start := cluster.Start
+	start := controlplane.Start
 	if *rbac {
-		start = cluster.StartAlone
+		start = controlplane.StartAlone
 	}
 	s, err := start(ctx, *binary, dir)
 	if err != nil {
 		return err
 	}
 	defer s.Stop()
-	err = json.NewEncoder(out).Encode(map[string]string{"url": s.URL, "token": cluster.Token, "etcd": s.Etcd})
+	err = json.NewEncoder(out).Encode(map[string]string{"url": s.URL, "token": controlplane.Token, "etcd": s.Etcd})
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/hosts/engine"
-	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
 	"github.com/tenure-ssa/tenure/hosts/internal/patch"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 	"github.com/tenure-ssa/tenure/hosts/shadow"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 )
 
 // sample is an aggregated API server of Go structs with two versions.
@@ -157,10 +157,10 @@ var tokenIn = regexp.MustCompile(`(?m)^ *token: "?([^"\n]+)"?$`)
 func (a *aggregated) write(t *testing.T, binary string, count int, env ...string) (map[string]any, string) {
 	dir := filepath.Join(a.dir, "server-"+binary)
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	etcd, err := cluster.StartEtcd(t.Context(), filepath.Join(dir, "etcd"))
+	etcd, err := controlplane.StartEtcd(t.Context(), filepath.Join(dir, "etcd"))
 	require.NoError(t, err)
 	defer etcd.Stop()
-	port, err := cluster.FreePort()
+	port, err := controlplane.FreePort()
 	require.NoError(t, err)
 	url := fmt.Sprintf("https://127.0.0.1:%d", port)
 	start(t, filepath.Join(dir, "log"), env, filepath.Join(a.dir, binary), "--etcd-servers="+etcd.URL,
@@ -206,7 +206,7 @@ func ask(ctx context.Context, url, token string, body []byte) ([]byte, error) {
 	if token != "" { // etcd rejects an empty token
 		q.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := cluster.Client().Do(q)
+	response, err := controlplane.Client().Do(q)
 	if err != nil {
 		return nil, err
 	}

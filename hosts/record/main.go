@@ -31,7 +31,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
-	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 )
 
 // sets are the resources in each file.
@@ -106,13 +106,13 @@ func record(ctx context.Context, binary, to, tale string, settle time.Duration) 
 	if err := os.Symlink(binary, program); err != nil {
 		return err
 	}
-	server, err := cluster.StartAlone(ctx, program, dir)
+	server, err := controlplane.StartAlone(ctx, program, dir)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
 	time.Sleep(settle)
-	client := cluster.Client()
+	client := controlplane.Client()
 	if tale != "" {
 		return recordStory(ctx, server, openapi.KubernetesVersion, tale)
 	}
@@ -144,7 +144,7 @@ func list(ctx context.Context, client *http.Client, url string, r resource) ([]s
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+cluster.Token)
+	req.Header.Set("Authorization", "Bearer "+controlplane.Token)
 	req.Header.Set("Accept", "application/json")
 	res, err := client.Do(req)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 )
 
 // story is a file of exchanges, as in apiserver/testdata/rest. The requests are written by hand.
@@ -50,7 +50,7 @@ var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-Aft
 const nobody = "192.0.2.1"
 
 // recordStory sends the requests of a story to a server, and writes the responses into the file.
-func recordStory(ctx context.Context, server *cluster.Server, version, path string) error {
+func recordStory(ctx context.Context, server *controlplane.Server, version, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (e *exchange) record(ctx context.Context, client *http.Client, url, address
 		return err
 	}
 	q.Header.Set("User-Agent", "recorder/v1")
-	q.Header.Set("Authorization", "Bearer "+cluster.Token)
+	q.Header.Set("Authorization", "Bearer "+controlplane.Token)
 	for name, value := range e.Headers {
 		q.Header.Set(name, value)
 	}

@@ -23,10 +23,10 @@ import (
 	"time"
 
 	"github.com/tenure-ssa/tenure/hosts/engine"
-	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 	"github.com/tenure-ssa/tenure/hosts/shadow"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 )
 
 func main() {
@@ -217,7 +217,7 @@ func (r *runner) test(ctx context.Context, s suite, path string) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		etcd, err := cluster.StartEtcd(ctx, filepath.Join(dir, "etcd"))
+		etcd, err := controlplane.StartEtcd(ctx, filepath.Join(dir, "etcd"))
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"regexp"
 	"syscall"
 
-	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 )
 
 // The servers for suites that need a cluster.
@@ -73,12 +73,12 @@ func (r *runner) testControllers(ctx context.Context, s suite, log io.Writer) (e
 		}
 	}()
 	fmt.Fprintln(log, "the logs of the servers are in", dir)
-	served, err := cluster.StartAlone(ctx, server, dir)
+	served, err := controlplane.StartAlone(ctx, server, dir)
 	if err != nil {
 		return err
 	}
 	defer served.Stop()
-	controllers, err := cluster.StartControllers(ctx, filepath.Join(bin, "kube-controller-manager"), dir, served)
+	controllers, err := controlplane.StartControllers(ctx, filepath.Join(bin, "kube-controller-manager"), dir, served)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r *runner) testKubectl(ctx context.Context, s suite, log io.Writer) error 
 // etcd is accepted. The port of kube-controller-manager can't be chosen.
 func scriptEnvironment(ctx context.Context, root string) (env []string, err error) {
 	for _, name := range []string{"ETCD_PORT", "SECURE_API_PORT"} {
-		port, err := cluster.FreePort()
+		port, err := controlplane.FreePort()
 		if err != nil {
 			return nil, err
 		}

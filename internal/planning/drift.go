@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
@@ -45,7 +46,7 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 	})
 	p.Drift.Unowned = found.Unowned
 	for _, f := range found.Fields {
-		ways := waysOf(p.Target, f, p.Desired.Manager)
+		ways := waysOf(p.Target, f, p.Desired.Manager, asking.Place.IsServed)
 		ways = slices.DeleteFunc(ways, func(s advice.Suggestion) bool {
 			move, ok := s.Action.(advice.Move)
 			return ok && !p.removesAfter(ctx, now, asking, move.Move, f)
@@ -102,8 +103,11 @@ func (p *Planned) promise(
 	return promise, isWanted(fieldpath.NewSet(promise.Removes...)), nil
 }
 
-// DriftOf finds drift in an object without a manifest: the owned fields that no manager with permission owns.
-func DriftOf(t *place.Target, rules *policy.Policy) (d Drift, err error) {
+// DriftOf finds drift in an object without a manifest: the owned fields that no manager with permission owns. isServed
+// reports whether the object's cluster serves a kind.
+func DriftOf(
+	t *place.Target, rules *policy.Policy, isServed func(schema.GroupVersionKind) bool,
+) (d Drift, err error) {
 	if t.Kind.Unknown != nil {
 		return d, t.Kind.Unknown
 	}
@@ -127,17 +131,25 @@ func DriftOf(t *place.Target, rules *policy.Policy) (d Drift, err error) {
 		if len(appliers) == 1 {
 			applier = appliers[0]
 		}
-		d.Fields = append(d.Fields, Drifted{f, waysOf(t, f, applier)})
+		d.Fields = append(d.Fields, Drifted{f, waysOf(t, f, applier, isServed)})
 	}
 	return d, err
 }
 
 // waysOf returns the ways to end the drift of a field. applier is the manager whose applies may remove it; empty if
 // it is not known.
-func waysOf(t *place.Target, f excess.Drifted, applier string) (out []advice.Suggestion) {
+func waysOf(
+	t *place.Target, f excess.Drifted, applier string, isServed func(schema.GroupVersionKind) bool,
+) (out []advice.Suggestion) {
 	first := f.Owners[0]
-	out = append(out, advice.TakeIn(ObjectsOf(t), f.Path, first.Key()),
-		advice.Permit(t.Kind.GroupKind().String(), patternOf(t, f), first.Key()))
+	version := first.APIVersion
+	if name, _ := f.Path[0].Field(); name == "metadata" { // the same at all versions
+		version = t.Kind.GroupVersion().String()
+	}
+	if objects, ok := ObjectsAt(t, version, isServed); ok {
+		out = append(out, advice.TakeIn(objects, f.Path, first.Key()))
+	}
+	out = append(out, advice.Permit(t.Kind.GroupKind().String(), patternOf(t, f), first.Key()))
 	for _, owner := range f.Owners {
 		if applier != "" {
 			out = append(out, advice.LetRemove(ObjectsOf(t), f.Path, owner.Key(), applier, len(f.Owners) == 1))

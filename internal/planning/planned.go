@@ -153,7 +153,7 @@ type Loss struct {
 	Owners []managedfields.Key
 	// Changes is true if the field gets another value, set by an owner.
 	Changes bool
-	// Absent is true if the field was also absent before the apply, such as stringData of a Secret.
+	// Absent is true if the field was absent before the apply, such as stringData of a Secret.
 	Absent bool
 }
 
@@ -177,7 +177,7 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 		}
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
-		loss.Absent = !wasThere && !isThere
+		loss.Absent = !wasThere // if it exists afterwards, the server has set its default
 		// A map with fields stays, whatever happens to its fields: it is not compared.
 		loss.Changes = !typed.Equal(was, is) && leaves().Has(path)
 		if !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil) {

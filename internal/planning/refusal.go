@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
@@ -58,6 +59,21 @@ func (a Asking) take(t *place.Target) bool {
 func ObjectsOf(t *place.Target) advice.Objects {
 	t = t.Parent()
 	return advice.Objects{Kinds: []string{t.Kind.Argument()}, Namespace: t.Namespace, Name: t.Name}
+}
+
+// ObjectsAt returns the object of a target for a suggestion that reads it at a version. ok is false if the object can't
+// be read at that version. isServed reports whether the cluster of the target serves a kind.
+func ObjectsAt(
+	t *place.Target, version string, isServed func(schema.GroupVersionKind) bool,
+) (o advice.Objects, ok bool) {
+	o = ObjectsOf(t)
+	if version == t.Kind.GroupVersion().String() || t.Converter() != nil {
+		return o, true
+	}
+	gvk := schema.FromAPIVersionAndKind(version, t.Kind.Kind)
+	o.Kinds = []string{place.ArgumentOf(gvk)}
+	hasCluster, _ := t.IsServed()
+	return o, hasCluster && isServed(gvk)
 }
 
 // Objects returns the object of the plan, for suggestions.
@@ -142,7 +158,7 @@ func (p *Planned) left(named []string) []way {
 	}
 	var nobody, updaters, appliers []way
 	seen := map[string]bool{}
-	for leaf := range t.FieldSet(after).Leaves().RecursiveDifference(managedfields.Unowned()).All() {
+	for leaf := range t.FieldSet(after).Leaves().Difference(managedfields.Unowned()).All() {
 		n := 1
 		for ; n < len(leaf); n++ {
 			if _, isThere := t.Get(p.Tree, leaf[:n]); !isThere {
@@ -349,7 +365,7 @@ func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fiel
 	after.Desired, after.Plan, after.Served = p.Desired.Stored(), plan, served
 	t := p.Kind.Typ
 	gone := t.FieldSet(after.Desired.Object).Leaves().Difference(t.FieldSet(after.ObjectAfter()))
-	gone = gone.RecursiveDifference(managedfields.Unowned())
+	gone = gone.Difference(managedfields.Unowned())
 	for _, change := range plan.Ownership {
 		if change.Manager.Manager == p.Desired.Manager {
 			removed, _ := after.Fate(change)

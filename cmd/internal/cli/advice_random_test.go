@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -509,21 +510,22 @@ func (a *adviceWorld) checkForecast() {
 	a.checkForecasts(forecast, to.Manager, func(line, said string) {
 		path, err := fieldpath.ParsePath(strings.TrimSpace(line))
 		require.NoError(t, err, about)
-		var owners []string
+		var owners []managedfields.Key
+		applier := managedfields.KeyOf(to.Manager, metav1.ManagedFieldsOperationApply, "", "")
 		for _, e := range list {
 			if !e.Owned().AtOrBelow(fieldpath.NewSet(path)).IsEmpty() {
-				owners = append(owners, e.Manager)
+				owners = append(owners, e.Key)
 			}
 		}
 		_, isWanted := target.Kind.Typ.Get(tree, path)
 		switch {
 		case strings.HasPrefix(said, "takes back"):
 			a.followed["forecast regains"]++
-			require.Equal(t, isWanted, slices.Contains(owners, to.Manager), "%s %s\n%s", said, path, about)
+			require.Equal(t, isWanted, slices.Contains(owners, applier), "%s %s\n%s", said, path, about)
 		case isWanted:
 			a.followed["forecast sets"]++
 			require.Contains(t, said, "or sets", "%s\n%s", path, about)
-			require.Contains(t, owners, to.Manager, "%s\n%s", path, about)
+			require.Contains(t, owners, applier, "%s\n%s", path, about)
 		default:
 			a.followed["forecast deletes"]++
 			require.Empty(t, owners, "%s %s\n%s", said, path, about) // the field may exist, with its default
@@ -657,12 +659,12 @@ func (a *adviceWorld) requireRemoved(
 	require.NoError(a.t, err)
 	was, is := target.Kind.Typ.FieldSet(before), target.Kind.Typ.FieldSet(after)
 	var removed []string
-	for path := range was.Difference(is).Leaves().All() {
+	for path := range was.Difference(is).Leaves().Difference(managedfields.Unowned()).All() {
 		removed = append(removed, path.String())
 	}
 	for _, path := range removed {
 		isPromised := slices.ContainsFunc(promised, func(p string) bool { return strings.HasPrefix(path, p) })
-		require.True(a.t, isPromised, "%s is removed, and was not promised\n%s\nafter %s", path, about, jsonText(after))
+		require.True(a.t, isPromised, "%s is removed, and was not promised\n%s\nmoved %s\nafter %s", path, about, jsonText(before), jsonText(after))
 	}
 	for _, path := range promised {
 		isRemoved := slices.ContainsFunc(removed, func(p string) bool { return strings.HasPrefix(p, path) })

@@ -64,7 +64,12 @@ func (f *appFlags) members(placement *placeFlags, p place.Place) ([]*place.Targe
 	if err != nil {
 		return nil, err
 	}
-	if app.Elsewhere != "" {
+	switch isMove := placement.cmd.Flags().Lookup("yes") != nil; {
+	case app.Elsewhere != "" && isMove:
+		return nil, fmt.Errorf("--app %s: cannot move fields of %s: the application's objects are in another cluster, "+
+			"%s; use the kubeconfig of that cluster, and select the objects by name or with -l", f.app, p,
+			printable.Text(app.Elsewhere))
+	case app.Elsewhere != "":
 		fmt.Fprintf(placement.env.Stderr, "note: --app %s: its objects are in another cluster, %s; this command reads "+
 			"%s\n", f.app, printable.Text(app.Elsewhere), p)
 	}

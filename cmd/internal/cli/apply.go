@@ -110,8 +110,9 @@ func (f *writeFlags) add(env *process.Env, cmd *cobra.Command) {
 // writeDocuments writes the documents in order. It continues after errors.
 func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 	f.rules, err = f.readPolicy()
-	if err == nil && isApply && f.policy != "" && f.subresource == place.Scale {
-		err = errors.New("--policy cannot be used with --subresource scale")
+	if err == nil && isApply && f.rules != nil && f.subresource == place.Scale {
+		err = errors.New("cannot decide conflicts by a policy in --subresource scale; do without --policy and $" +
+			policyVariable)
 	}
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err err
 	for _, doc := range docs {
 		var out place.Outcome
 		err, intent := doc.Err, doc.Tree
-		if err == nil && w.Apply && f.rules != nil && f.subresource != place.Scale {
+		if err == nil && w.Apply && f.rules != nil {
 			var force bool
 			if intent, force = f.decided(w.Place, doc); intent == nil {
 				failed = true

@@ -2,14 +2,8 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -28,11 +22,12 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/server"
+	"github.com/tenure-ssa/tenure/internal/controlplane"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-const testToken = "test"
+const testToken = controlplane.Token
 
 // host is what a server needs from the script or test that uses it.
 type host interface {
@@ -160,62 +155,12 @@ var realVersion = sync.OnceValue(func() *utilversion.Version {
 func startRealServer(ts host, binary string) http.Handler {
 	dir := ts.MkAbs(".cluster")
 	ts.Check(os.MkdirAll(dir, 0o700))
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	server, err := controlplane.StartAlone(context.Background(), binary, dir)
 	ts.Check(err)
-	keyFile, tokens := filepath.Join(dir, "sa.key"), filepath.Join(dir, "tokens.csv")
-	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
-	ts.Check(os.WriteFile(keyFile, pem.EncodeToMemory(block), 0o600))
-	ts.Check(os.WriteFile(tokens, []byte(testToken+`,admin,admin,"system:masters"`), 0o600))
-	etcd, peer, secure := freeAddress(ts), freeAddress(ts), freeAddress(ts)
-	_, port, err := net.SplitHostPort(secure)
+	ts.Defer(server.Stop)
+	address, err := url.Parse(server.URL)
 	ts.Check(err)
-	start(ts, dir, "etcd", "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level", "error",
-		"--listen-client-urls", "http://"+etcd, "--advertise-client-urls", "http://"+etcd,
-		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
-		"--initial-cluster", "default=http://"+peer)
-	start(ts, dir, binary, "--etcd-servers", "http://"+etcd, "--bind-address", "127.0.0.1", "--secure-port", port,
-		"--cert-dir", dir, "--token-auth-file", tokens, "--authorization-mode", "RBAC",
-		"--service-cluster-ip-range", "10.0.0.0/24", "--disable-admission-plugins", "ServiceAccount",
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", keyFile,
-		"--service-account-signing-key-file", keyFile)
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: secure})
-	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		request, err := http.NewRequest(http.MethodGet, "https://"+secure+"/api/v1/namespaces/default", nil)
-		ts.Check(err)
-		request.Header.Set("Authorization", "Bearer "+testToken)
-		response, err := proxy.Transport.RoundTrip(request)
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return proxy
-			}
-		}
-		if time.Now().After(end) {
-			ts.Fatalf("kube-apiserver does not answer: %v", err)
-		}
-	}
-}
-
-func freeAddress(ts host) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// start starts a program that is stopped when the script ends. Its output goes to a file.
-func start(ts host, dir, program string, args ...string) {
-	log, err := os.Create(filepath.Join(dir, filepath.Base(program)+".log"))
-	ts.Check(err)
-	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		ts.Check(fmt.Errorf("%s: %w", program, err))
-	}
-	ts.Defer(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = log.Close()
-	})
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.Transport = controlplane.Client().Transport
+	return proxy
 }

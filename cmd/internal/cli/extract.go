@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -143,11 +143,10 @@ func (f *objectFlags) checkVersions(
 		}
 		err := fmt.Errorf("%s owns fields at %s, and the object was read at %s", advice.Owner(e.Key), e.APIVersion,
 			t.Kind.GroupVersion())
-		gvk := schema.FromAPIVersionAndKind(e.APIVersion, t.Kind.Kind)
-		if place.ClusterOf(p) == nil || !p.IsServed(gvk) {
+		o, ok := planning.ObjectsAt(t, e.APIVersion, p.IsServed)
+		if !ok {
 			return err
 		}
-		o := advice.Objects{Kinds: []string{place.ArgumentOf(gvk)}, Namespace: t.Namespace, Name: t.Name}
 		way, suggest := advice.ExtractAt(o, e.Key, e.APIVersion), f.suggest()
 		return fmt.Errorf("%w; %s: %s", err, way.Why, suggest.Line(suggest.Arguments(way)))
 	}

@@ -189,9 +189,9 @@ func (f *reportFlags) printDrift(args []string) error {
 	var found []view.DriftView
 	var count view.DriftCount
 	var failed []error
-	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
+	err = f.visit(args, func(_ string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
-			drift, err := planning.DriftOf(t, rules)
+			drift, err := planning.DriftOf(t, rules, isServed)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", t.Title(), err))
 				count.Uncompared++

@@ -312,9 +312,28 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 		who := cell{describeKey(key), managerColor(e.Manager)}
 		rows = append(rows, []cell{who, {"may share", 0}, {"gained fields, at " + e.APIVersion, color.Faint}})
 	}
+	if len(rows) == 1 && p.Outcome == plans.OwnershipOnly {
+		rows = append(rows, containerRows(p)...)
+	}
 	if len(rows) > 1 {
 		v.Palette.table(w, "  ", rows)
 	}
+}
+
+// containerRows returns rows for a plan in which no manager gains or loses fields: only the ownership of maps, lists
+// and items changes, without the fields in them, or only what else entries record.
+func containerRows(p planning.Planned) (rows [][]cell) {
+	for _, change := range p.Ownership {
+		who := cell{describeKey(change.Manager), managerColor(change.Manager.Manager)}
+		for path := range change.Loses.All() {
+			text := path.Short() + " itself, but not the fields in it"
+			rows = append(rows, []cell{who, {"loses", 0}, {text, color.FgCyan}})
+		}
+	}
+	if rows == nil {
+		rows = [][]cell{{{"", 0}, {"", 0}, {"no fields: only the order, times or versions of entries change", color.Faint}}}
+	}
+	return rows
 }
 
 // fateOf describes what happens to the value of a field that a manager loses.

@@ -126,12 +126,9 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	c := &s.ClientSide
-	lost := "the next apply removes only the annotations"
-	if c.Removed > 0 {
-		lost = "the next apply removes " + printable.Counted(c.Removed, "field", "fields") + " and the annotations"
-	}
-	add("client-side apply", c.Objects, "a migration moves %s; %s; %d are owned by other managers",
-		printable.Counted(c.Moves, "field", "fields"), lost, c.Others)
+	fields := func(n int) string { return printable.Counted(n, "field", "fields") }
+	add("client-side apply", c.Objects, "a migration moves %s; the next apply of the same manifest removes %s and "+
+		"the annotation; other managers own %s", fields(c.Moves), fields(c.Removed), fields(c.Others))
 	for _, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
 	}

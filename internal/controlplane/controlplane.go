@@ -1,5 +1,5 @@
-// Package cluster starts and stops etcd and kube-apiserver on the loopback interface, for tests and measurements.
-package cluster
+// Package controlplane starts and stops etcd and kube-apiserver on the loopback interface, for tests and measurements.
+package controlplane
 
 import (
 	"context"
