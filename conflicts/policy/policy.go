@@ -1,5 +1,5 @@
 // Package policy decides the conflicts of applies, in one place for all tools: a file says which fields a manager
-// forces, gives up or shares, and from which owners.
+// forces, gives up or shares, and for which owners.
 //
 //	apiVersion: tenure-ssa.github.io/v1alpha1
 //	kind: ConflictPolicy
@@ -39,13 +39,13 @@ const (
 	Kind       = "ConflictPolicy"
 )
 
-// Policy decides conflicts. It must not be changed while it is used; then it is safe for concurrent use. The zero
-// Policy and a nil one refuse every conflict.
+// Policy decides conflicts. It is safe for concurrent use, unless somebody changes it at the same time. The zero Policy
+// and a nil one refuse every conflict.
 type Policy struct {
 	// APIVersion and Kind are the constants of this package.
 	APIVersion string `json:"apiVersion" jsonschema:"enum=tenure-ssa.github.io/v1alpha1"`
 	Kind       string `json:"kind" jsonschema:"enum=ConflictPolicy"`
-	// Rules are asked in their order: the first that matches a conflict decides it.
+	// Rules are tried in their order: the first that matches a conflict decides it.
 	Rules []Rule `json:"rules,omitempty"`
 	// Permissions say who may own what, in conflict or not: see [Policy.Permits].
 	Permissions []Permission `json:"permissions,omitempty"`
@@ -55,8 +55,8 @@ type Policy struct {
 	lines []int // line numbers of the rules, if they were read from a file
 }
 
-// Rule decides the conflicts that match all of it. What is empty matches everything. In texts, a * matches any
-// characters, none included; \* is a * itself, and \\ a backslash: see [Quote] and [Exactly].
+// Rule decides the conflicts that match all its fields. An empty field matches everything. In patterns, a * matches zero
+// or more characters; \* is a * itself, and \\ a backslash: see [Quote] and [Exactly].
 type Rule struct {
 	// Managers are names of the owner of the field, such as kubectl-edit or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
@@ -66,16 +66,16 @@ type Rule struct {
 	Subresource *string `json:"subresource,omitempty"`
 	// Kinds are kinds of the object, as Deployment, or with the group, as Deployment.apps. One of them has to match.
 	Kinds []string `json:"kinds,omitempty"`
-	// Namespaces and Names are patterns for the object's. One of each has to match.
+	// Namespaces and Names are patterns for the namespace and the name of the object. One of each has to match.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
-	// LabelSelector selects objects by the labels that they have, not by the intent's.
+	// LabelSelector selects by the labels of the live object, not by the labels of the intent.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
-	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field, or what
-	// it is in. A * stands for characters of one name, or of what is in one pair of brackets:
-	// .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left out. Outside of
-	// quotes, a dot may be in a name.
+	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the path of the
+	// field, or the path of a field or item that contains it. A * matches characters within one name, or within one pair
+	// of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left
+	// out: a dot outside of quotes separates names, or is part of a name.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, give-up, share or refuse.
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
@@ -83,7 +83,7 @@ type Rule struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Permission lets managers own fields. What is empty matches everything, and texts are read as in a [Rule].
+// Permission lets managers own fields. An empty field matches everything, and patterns are as in a [Rule].
 type Permission struct {
 	// Managers are names of managers, such as my-operator or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
@@ -94,7 +94,7 @@ type Permission struct {
 	// Kinds and Namespaces are patterns for objects, as in a rule. One of each has to match.
 	Kinds      []string `json:"kinds,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Fields are paths, as in a rule. One of them has to match the field, or what it is in.
+	// Fields are paths, as in a rule. One of them has to match the field, or a field or item that contains it.
 	Fields []string `json:"fields,omitempty"`
 	// Reason says why.
 	Reason string `json:"reason,omitempty"`

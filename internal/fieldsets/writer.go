@@ -1,5 +1,5 @@
 // Package fieldsets has operations on sets of paths that only the engine needs: it builds sets, writes FieldsV1 during
-// walks, looks up paths in FieldsV1 of unstructured objects, and rewrites levels.
+// walks, looks up paths in FieldsV1 of unstructured objects, and rewrites the first level of a set.
 package fieldsets
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // Writer writes the FieldsV1 of a value during a walk, with the same bytes as [fieldpath.Set.AppendJSON], without
-// building a set. Elements may come in any order. The zero value is ready to use; Reset keeps its memory.
+// building a set. Elements may come in any order. The zero value is ready to use; Reset keeps some of its memory.
 //
 //	level := w.Level()
 //	w.Enter(e, head, isMember)
@@ -21,9 +21,9 @@ import (
 //	…                          the siblings of e
 //	w.Sort(level)
 //
-// A level whose members are in order is not copied. Any other level is copied once, so a text costs at most its length
-// times the nesting of unordered levels; therefore walks of maps sort entries first. The zero Element must not be
-// written, and a text must be shorter than 4 GiB.
+// A level whose members are in order is not copied. Any other level is copied once, so writing a text copies at most its
+// length times the number of nested unordered levels; therefore walks of maps sort entries first. The zero Element must
+// not be written, and a text must be shorter than 4 GiB.
 //
 // Invariants:
 //
@@ -149,8 +149,8 @@ func (w *Writer) Enter(e fieldpath.Element, head string, isMember bool) {
 	w.members = append(w.members, m)
 }
 
-// Leave ends the innermost member. If the member has no content, isMember says whether the path that ends with it is in
-// the set; otherwise isMember must be the same as in Enter.
+// Leave ends the innermost member. If nothing is below the member, isMember says whether its path is in the set,
+// whatever Enter got. Otherwise isMember must be the same as in Enter.
 func (w *Writer) Leave(isMember bool) {
 	last := len(w.members) - 1
 	m := &w.members[last]
@@ -175,7 +175,7 @@ func (w *Writer) Leave(isMember bool) {
 func (w *Writer) Close(level int) { w.members = w.members[:level] }
 
 // Sort ends a level and sorts its members. An element that was entered more than once is in the set without its
-// content; it is in twice once for each repetition.
+// content; the result has the element n-1 times if it was entered n times.
 func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 	members := w.members[level:]
 	w.members = w.members[:level]
@@ -260,7 +260,7 @@ func (w *Writer) Set() *fieldpath.Set {
 
 // Reset removes all text, and keeps some memory for the next use.
 func (w *Writer) Reset() {
-	const mostMembers, largestBuffer = 256, 64 << 10 // bytes
+	const mostMembers, largestBuffer = 256, 64 << 10 // the buffer in bytes
 	if cap(w.members) > mostMembers {
 		w.members = nil
 	}

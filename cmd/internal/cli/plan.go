@@ -58,12 +58,12 @@ only in a second run.)
 The plan assumes that the server sets the defaults of the schema and, for built-in
 kinds, that 1000m equals 1 and that an empty list equals a missing list. With
 --plain, it assumes none of this. "unchanged" means that the object and the owners
-of its fields stay the same; a server may still store the object once, with another
-resourceVersion. Every other object is sent to the server as a dry run, so that the
-plan includes validation and admission. If you may not patch an object, the command
-plans without the server, as with --offline, and the exit status says so. It also
-plans without the server if the input creates the object's namespace, or creates or
-changes the definition of its kind, and with --live.
+of its fields stay the same; a server may still store the same object once more,
+with another resourceVersion. Every other object is sent to the server as a dry run,
+so that the plan includes validation and admission. If you may not patch an object,
+the command plans without the server, as with --offline, and the exit status says
+so. The command also plans without the server with --live, and if the input creates
+the object's namespace, or creates or changes the definition of its kind.
 
 With several documents, unchanged ones are only counted; --show-unchanged lists
 them, and so do -o yaml, json and ndjson. ndjson prints one line for each document.
@@ -75,44 +75,44 @@ not kept in memory, except with -o html and --apply.
 
 If an earlier updater, such as kubectl apply or an install of Helm 3, owns fields
 that the manifest lacks, these fields stay. The plan names these fields, and the
-command that allows the manager to remove them. For the manager kubectl, it shows
-the fields that kubectl apply --server-side removes after it has moved them to its
-own entry.
+command that allows the manager to remove them. For the manager kubectl, the plan
+shows the fields that kubectl apply --server-side first moves to its own Apply entry
+and then removes.
 
 With --prune, the plan lists the objects that an apply would delete because they are
 no longer in the input. These are objects that kubectl apply or the manager applied,
 in the namespaces of the input, with the labels of -l. The plan considers the kinds
 that kubectl apply --prune deletes, or the kinds that --prune-allowlist names.
 (kubectl itself deletes only objects of kubectl apply.) With --app, the plan lists
-the objects of an application instead. Notes name objects that the tool of the
-application keeps, as with Prune=false of Argo CD, prune: disabled of Flux, or
+the objects of an application instead. Notes name the objects that Argo CD, Flux or
+Helm would keep, because of Prune=false, prune: disabled or
 helm.sh/resource-policy: keep. For an ApplySet, the plan lists the members that
 kubectl apply --prune --applyset deletes: members in the namespaces and of the kinds
-that the parent of the ApplySet names. The plan adds the label of the members to the
-intents. The parent itself is not planned: --apply adds no object of a kind or
-namespace that the parent does not name.
+that the parent of the ApplySet names. The plan adds the ApplySet's label to the
+documents. It does not change the parent. So --apply applies nothing if a document
+has a kind or namespace that the parent does not name.
 
 With --policy, the rules in a file decide conflicts (see tenure policy --help). The
 plan shows each decision with its rule, and what the apply does after those
 decisions. Conflicts without a rule, and refused ones, remain.
 
-With --drift, the plan also lists fields and list items of the live objects if they
-are owned, the manifests lack them, and none of their owners may own them. For each,
-it shows the value, the owners, the last write of the owners' entries, and the
-commands that end the drift. The permissions of the policy say which manager may own
-which fields; a manager that the policy does not name may own nothing. Components of
-the control plane, and fields written through the status subresource, are left out.
-Unowned fields are listed separately, and a default that only an Update owns is no
-drift.
+With --drift, the plan also lists drift: fields and list items of the live objects
+that the manifests lack, and that only managers without permission own. For each, it
+shows the value, the owners, the times of the owners' entries, and the commands that
+end the drift. The permissions of the policy say which manager may own which fields;
+a manager that the policy does not name may own nothing. Components of the control
+plane, and fields written through the status subresource, are left out. Unowned
+fields are listed separately. A default that only Update entries own is not drift.
 
 Values of Secrets are not shown.
 
---apply asks and then applies the plan, if there are no conflicts and no errors. An
-object that has changed since it was planned is rejected: by the server, except that
-the command itself checks objects with the annotation of client-side apply just
-before the manager kubectl applies them. Namespaces and CustomResourceDefinitions
-are applied first, Pods last, and the rest at the same time. A document that fails
-does not stop the others. With --prune, it then deletes the objects that are listed
+--apply asks and then applies the plan, if there are no conflicts and no errors. The
+server rejects the apply of an object that has changed since it was planned. (If the
+manager kubectl applies an object with the annotation of client-side apply, the
+command itself checks this, just before the apply.) Namespaces and
+CustomResourceDefinitions are applied first and Pods last; the objects between them
+are applied concurrently. A document that fails does not stop the others. With
+--prune, the command then deletes the objects that are listed
 as pruned. The exit status of --apply is 0 if everything was applied, or if there
 was nothing to apply.
 
@@ -149,7 +149,7 @@ it is the first of 3, 2, 4 and 1 that any document has.`,
 		"list unchanged objects too, if there are several objects")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
-		"also list owned fields that manifests lack and that none of their owners may own")
+		"also list fields that the manifests lack and that only managers without permission own")
 	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // formats that view.Plans knows

@@ -46,8 +46,8 @@ func newPolicy(env *process.Env) *cobra.Command {
 		Use:   "policy",
 		Short: "Decide conflicts once: check a policy, or generate one",
 		Long: `A policy is a file with rules that decide conflicts. plan, conflicts and apply read
-it with --policy, or from TENURE_POLICY; controllers and the plugins of Helm use the
-same file.
+it with --policy, or from TENURE_POLICY; controllers and Tenure's plugins for Helm
+use the same file.
 
   apiVersion: tenure-ssa.github.io/v1alpha1
   kind: ConflictPolicy
@@ -71,10 +71,12 @@ that matches decides:
   share     take the owners' value, and become an owner too
   refuse    keep the conflict, as if there was no rule
 
-If a field has several owners, the decision that changes least wins.
+If a field has several owners, the decision that changes least wins: refuse before
+give-up, give-up before share, and share before force.
 
-Permissions say which fields managers may own, with or without a conflict. report
---policy and --drift use them. Rules that give up or share are permissions, too:
+Permissions say which fields managers may own, with or without a conflict. A rule
+with the decision give-up or share is a permission, too. tenure report --policy, and
+--drift in plan and report, use permissions:
 
   permissions:
   - managers: [my-operator]
@@ -177,10 +179,11 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 		Use:   "init [KIND…] [-A] --field-manager NAME",
 		Short: "Propose a policy from the current owners of fields",
 		Long: `Init prints a policy for you to edit. The rules are about objects in which
---field-manager has an Apply entry. Fields that people wrote by hand are forced, and
-no rule permits them: updates by kubectl, whatever its command and subresource, and
-by dashboards. Fields that other managers wrote are listed one by one, and given up.
---field-manager gets a permission for the other fields that it owns.
+--field-manager has an Apply entry. Fields that people wrote by hand, with a kubectl
+command or a dashboard, are forced, and nobody gets a permission for them. Fields
+that other managers wrote are listed one by one, and given up. --field-manager gets
+a permission for the other fields that it owns. For a manager with more than 20 such
+fields, the rule or permission lists no fields, and the rule refuses: edit it.
 
 The objects are chosen as for tenure report (see tenure report --help).
 
