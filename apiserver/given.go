@@ -116,7 +116,8 @@ func (s *Server) checkNamespace(ctx context.Context, name string) error {
 // keptMetadata are the fields of metadata that a create resets.
 var keptMetadata = []string{"uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// keepGiven copies the fields that a create resets from given, which has the storage version, to the stored object.
+// keepGiven restores the fields that a create resets. It copies them from given, which has the storage version, to the
+// stored object.
 func (s *Server) keepGiven(ctx context.Context, r *resources.Resource, given runtime.Object) error {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(given)
 	if err != nil {

@@ -19,7 +19,7 @@ func (l load) plus(m load) load { return load{l.requests + m.requests, l.bytes +
 
 func (l load) isWithin(most load) bool { return l.requests <= most.requests && l.bytes <= most.bytes }
 
-// share is the part of each limit that one user may use: 1/share.
+// share divides each limit: one user may use 1/share of it.
 const share = 4
 
 // inFlight limits the requests in flight of all users, and of each user. So a user whose bodies do not arrive, or whose

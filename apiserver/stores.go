@@ -214,8 +214,8 @@ func (o *Options) stamp(obj runtime.Object) {
 	}
 }
 
-// stampDeletion sets the deletionTimestamp of an object whose deletion an update began to the end of the grace period,
-// if the options have their own clock. before is the deletionTimestamp before the update.
+// stampDeletion corrects the deletionTimestamp that an update has set, if the options have their own clock: the object
+// gets the end of the grace period by this clock. before is the deletionTimestamp before the update.
 func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m, err := meta.Accessor(obj)
 	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {

@@ -114,9 +114,9 @@ func (u *unread) most(w *unreadWriter) (most *waiting) {
 	return most
 }
 
-// endOne ends the longest waiting write of a user if a limit is exceeded by over bytes. It never ends the
-// write in parameter but and, up to twice the limit, no write whose client has read within patience. It returns whether
-// it has ended a write. The caller holds mu.
+// endOne ends the longest waiting write of a user if a limit is exceeded by over bytes. It never ends the write that is
+// passed as but. Unless twice the limit is exceeded, it spares a write whose client has read within patience. It
+// returns whether it has ended a write. The caller holds mu.
 func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
 	if over <= 0 || user == nil {
 		return false

@@ -43,15 +43,15 @@ type Options struct {
 	// UpgradeFrom are the managers under which this controller updated the objects before it used apply. tenure blame
 	// shows their names in the entries; without a FieldOwner, the name is the name of the binary. Before an apply is
 	// sent, the fields that these managers own move to the Apply entry, in a separate write, so that applies remove the
-	// fields that the intents lack. Finalizers, the status, and owner references and annotations of other tools do not
-	// move. See [Client.PreviewUpgrade].
+	// fields that the intents lack. The status and finalizers never move. Owner references, and annotations of
+	// Kubernetes' own tools, move only if the intent has them. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send only what the caller changed since it read the object
 	// through this client, as a patch with the resourceVersion. If nothing changed, they send nothing and succeed, even
 	// if the object is out of date. So the manager owns the fields that it changed, but not fields that its Go types
-	// encode differently, set or drop. An update is sent unchanged, and counted, if the object was not read through
-	// this client, is the response to a write, or is not a copy (UnsafeDisableDeepCopy), or if the controller may
-	// update but not patch the object. MinimalUpdates costs an encoding of each object that is read.
+	// encode differently, add or drop. An update is sent whole, and counted, if the object was not read through this
+	// client, was returned by a write or was not copied (UnsafeDisableDeepCopy), or if the controller may update but
+	// not patch the object. MinimalUpdates costs an encoding of each object that is read.
 	MinimalUpdates bool
 	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
 	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.

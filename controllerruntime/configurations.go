@@ -21,8 +21,8 @@ import (
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// admissionKinds are the kinds that configure what a server calls for a write, which a plan does not know. A policy is
-// treated as active even without a binding.
+// admissionKinds are the kinds of webhook configurations and policies, whose effects on a write a plan does not know. A
+// policy is treated as active even without a binding.
 var admissionKinds = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
@@ -57,8 +57,8 @@ type definition struct {
 	since           time.Time
 }
 
-// sync starts missing watches. It reports whether the cache has at least the state of all configurations after this
-// client's last write to them.
+// sync starts missing watches. It reports whether all watches have synced and the cache has this client's last write to
+// each configuration.
 func (c *configurations) sync(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -116,8 +116,8 @@ type request struct {
 	manager     string
 	force       bool
 	dryRun      []string
-	// form is the type into which the response is decoded, if any; identity is the impersonated user. Requests with
-	// equal keys have the same response.
+	// form is the type into which the response is decoded, if any; identity is the impersonated user. The response
+	// depends on both.
 	form     reflect.Type
 	identity string
 }
@@ -143,7 +143,7 @@ type decision struct {
 	pending *responses.Pending
 }
 
-// by has everything except the object and the intent that a server's response depends on.
+// by has everything that a server's response depends on, except the object and the intent.
 type by struct {
 	version, subresource, manager string
 	force                         bool
@@ -281,14 +281,14 @@ func (c *core) isSampled() bool {
 	return math.Floor(n*c.options.Shadow) > math.Floor((n-1)*c.options.Shadow)
 }
 
-// response is a server's response: the object, and whether the response has nothing else.
+// response is a server's response: the object, and whether the response is plain, without warnings.
 type response struct {
 	served  map[string]any
 	isPlain bool
 }
 
-// apply returns the cached object as the response to an apply, or sends the apply with a client. send gets nil if the
-// intent is unchanged, or the intent after its conflicts were resolved.
+// apply returns the cached object as the response to an apply, or sends the apply with a client. send gets the intent
+// after its conflicts were resolved, or nil if the intent did not change.
 func (c *core) apply(
 	ctx context.Context, with client.Client, r request,
 	send func(resolved *unstructured.Unstructured, force bool) (response, error),

@@ -38,8 +38,8 @@ func (c *changed) add(op, path string, value any) {
 
 // difference returns the patch that changes before into after, with a resourceVersion as precondition. A merge patch is
 // used if possible, because it creates missing maps around a change: a Go type may write maps that the stored object
-// lacks. A change in a list is a JSON Patch, so that items of others stay as they are stored. A merge patch would
-// replace the list, with all items as the Go type writes them.
+// lacks. A change in a list is sent as a JSON Patch, so that unchanged items stay as they are stored. A merge patch
+// would replace the whole list, with all items as the Go type writes them.
 func difference(version string, before, after map[string]any) (patch client.Patch, result string) {
 	c, merge := &changed{isMerge: true}, map[string]any{}
 	c.maps("", merge, before, after)
@@ -131,8 +131,8 @@ func (c *changed) lists(path string, before, after []any) {
 	}
 }
 
-// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. A wrong one does no harm: another
-// item is changed, with the same result.
+// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. A wrong field does no harm:
+// another item is changed, with the same result.
 var itemKeys = []string{
 	"name", "key", "type", "uid", "id", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey",
 }

@@ -179,7 +179,7 @@ func acceptsJSON(r *http.Request) bool {
 	return accepted == "" || strings.Contains(accepted, runtime.ContentTypeJSON) && !strings.Contains(accepted, "as=")
 }
 
-// target is the resource in a request. name is empty for all objects, and for an object that is created.
+// target is the resource in a request. name is empty for a request about all objects, and for a create.
 type target struct {
 	resource                     schema.GroupVersionResource
 	namespace, name, subresource string

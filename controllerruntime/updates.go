@@ -192,8 +192,8 @@ func (c *Client) update(
 
 const patchedResult = "patched"
 
-// resultOf returns the result of a patch. A rejected patch may not be the fault of the update: the verb patch may be
-// forbidden, or the server may not have a value that a Go type writes.
+// resultOf returns the result of a patch. If a patch is rejected, the update itself may still succeed: the verb patch
+// may be forbidden, or the stored object may lack a value that the Go type writes.
 func resultOf(err error) string {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -115,8 +115,8 @@ func (c *core) moves(ctx context.Context, d decision) (*ownership.Result, error)
 	return mover.Do(ctx, d.cached, moves...)
 }
 
-// moving returns the paths that move, each with everything below it: all fields of an updater except the status,
-// finalizers, and those owner references and annotations of Kubernetes' own tools that the intent does not have.
+// moving returns the paths that move, each with everything below it: all fields of an updater except the status and
+// finalizers. Owner references, and annotations of Kubernetes' own tools, move only if the intent has them.
 func moving(owned *fieldpath.Set, intent *unstructured.Unstructured) *fieldpath.Set {
 	var paths []fieldpath.Path
 	add := func(parent fieldpath.Path, e fieldpath.Element) {

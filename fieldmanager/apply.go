@@ -118,7 +118,7 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 
 // applyWrite is the state of one apply in the pipeline.
 //
-//	read         check the request; read both objects, and live's entries or before-first-apply's
+//	read         check the request; read both objects and live's entries, or make one of before-first-apply
 //	merge        validate and merge the intent; compute what the manager owns and dropped
 //	prune        remove what was dropped and nobody else owns
 //	setOwners    take changed fields from other managers, or report conflicts; make and date the manager's entry
@@ -136,12 +136,12 @@ type applyWrite struct {
 	entries   managedfields.Entries // live's entries; from setOwners on, the entries to store
 	isCurrent bool                  // live's entries are already in the form in which they would be written
 	own       *managedfields.Entry  // the manager's entry; nil if there is none
-	others    managedfields.Entries // all entries except own that can be compared, reconciled
-	kept      managedfields.Entries // all entries except own that can't be compared; they are stored unchanged
+	others    managedfields.Entries // entries other than own that can be compared, reconciled
+	kept      managedfields.Entries // entries other than own that can't be compared, stored unchanged
 
 	owned     managedfields.Entry // what the intent owns
 	isOwned   bool                // own has the same field set as owned, at this version
-	dropped   *fieldpath.Set      // what own contains and the intent does not
+	dropped   *fieldpath.Set      // the paths of own that the intent does not own
 	merged    object              // the same tree as live's unless changed
 	changed   bool                // merged differs from live
 	annotated bool                // the annotations of the object to store differ from merged's

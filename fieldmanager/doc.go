@@ -11,15 +11,15 @@
 //   - A write that fails changes nothing. If a value violates its type, or can't be written as JSON, errors.As finds a
 //     *[typed.Error] with the path of the value. A conflict is a [conflicts.Conflicts]; apierrors.IsConflict is true
 //     for it.
-//   - Managed fields are never lost because of an error: entries that currently can't be converted or compared are kept
-//     unchanged, and the host gets a warning (Warnings in [Options]).
+//   - Managed fields of other managers are never lost because of an error: their entries that currently can't be
+//     converted or compared are kept unchanged, and the host gets a warning (Warnings in [Options]).
 //   - Results are deterministic, and times come from the host (Clock in [Options]). There is one exception: if several
 //     values in maps of a Go struct are nested too deep, the error names an arbitrary one.
 //   - A FieldManager is safe for concurrent use.
 //
 // # The steps of a write
 //
-// Apply is a pipeline, in apply.go. It checks the request; reads live's entries, or makes an entry of
+// Apply is a pipeline, in apply.go. It checks the request; reads live's entries, or makes an entry of the manager
 // before-first-apply; merges, which computes the fields that the intent owns; prunes what the manager dropped and no
 // other manager owns; finds the fields that other managers lose, which are conflicts unless the apply is forced; and
 // sets the time of the entry if the object changed. Update, in update.go, compares live with the new object, and makes

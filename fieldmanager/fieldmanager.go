@@ -33,7 +33,7 @@ type Types interface {
 // Converter converts objects between the versions of their kind.
 type Converter interface {
 	// Convert returns obj at a version, as a new object or obj itself. It must not change obj. obj is an object that
-	// was passed to the write. If entries of other versions are compared, obj is an *unstructured.Unstructured without
+	// was passed to the write or, when entries of other versions are compared, an *unstructured.Unstructured without
 	// managed fields that shares memory with such an object, whatever the Go type of that object. ctx is the ctx of the
 	// write. An error for which runtime.IsNotRegisteredError is true means that the version does not exist; any other
 	// error is temporary.
@@ -46,8 +46,9 @@ type Warning struct {
 	Manager managedfields.Key
 	// Version is the API version of the entry or intent.
 	Version string
-	// Err is the problem. For an entry that could not be compared, it is [ErrVersionGone], a *managedfields.Error, or
-	// the converter's error. For an undeclared field that was removed from an intent, it is a *typed.Error.
+	// Err is the problem. For an entry that could not be compared, it is, for example, [ErrVersionGone], a
+	// *managedfields.Error, or the converter's error. For an undeclared field that was removed from an intent, it is a
+	// *typed.Error.
 	Err error
 }
 
@@ -92,8 +93,8 @@ type Options struct {
 	// struct. Empty is not changed.
 	Empty runtime.Object
 	// Semantics decide which values are equal: nil means compatible semantics, as in upstream. With typed.Canonical,
-	// values with the same meaning are equal, so that managers whose values have the same meaning neither conflict nor
-	// write (spec rule 11.1).
+	// values with the same meaning are equal, so that applying a value with the same meaning as live's neither
+	// conflicts nor changes the object (spec rule 11.1).
 	Semantics *typed.Semantics
 	// Cap is the maximum number of Update entries of an object; 0 means 10.
 	Cap int
@@ -115,7 +116,7 @@ type FieldManager struct {
 	typ     *typed.Type
 	types   Types
 	options Options
-	// asUpstream is for hosts of upstream's package: manager names are not checked, and errors have upstream's texts.
+	// asUpstream is for hosts that use upstream's API: manager names are not checked, and errors have upstream's texts.
 	asUpstream bool
 	before     runtime.Object // the object before it is created
 	empty      map[string]any // the tree of before if before is a Go struct of the version; only for comparisons

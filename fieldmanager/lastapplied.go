@@ -17,11 +17,11 @@ import (
 // LastAppliedAnnotation is the annotation in which client-side apply stores its last applied intent, as JSON.
 const LastAppliedAnnotation = lastapplied.Annotation
 
-// kubectl is the manager that continues client-side apply.
+// kubectl is the manager whose applies update the annotation.
 const kubectl = lastapplied.Manager
 
-// annotationsOf returns the annotations of an object as a Go struct would have them: a null becomes an empty string,
-// and values that are not strings are ignored.
+// annotationsOf returns the annotations of an object as a Go struct would have them: a null becomes an empty string. If
+// any other value is not a string, it returns none.
 func annotationsOf(tree map[string]any) map[string]string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -62,8 +62,8 @@ func (m *FieldManager) clientSideApplied(live object) *fieldpath.Set {
 }
 
 // keepLastApplied updates the annotation of client-side apply in a tree that has it. It returns tree itself if the
-// annotation does not change. It removes the annotation if it would be too large (spec rule 9.2). Like upstream, it
-// replaces a null among the other annotations by an empty string.
+// annotation does not change. It removes the annotation if the annotations would be too large (spec rule 9.2). Like
+// upstream, it replaces a null among the other annotations by an empty string.
 func (w *applyWrite) keepLastApplied(tree map[string]any) (map[string]any, error) {
 	annotations := annotationsOf(tree)
 	if annotations[LastAppliedAnnotation] == "" {

@@ -40,7 +40,7 @@ func checkMetadata(tree map[string]any) error {
 	}
 }
 
-// withinLimits is [withinLimits] for an object.
+// withinLimits is the function [withinLimits] for an object; its error names the object.
 func (o object) withinLimits() error {
 	o.typ = typed.Deduced()
 	return o.validate()
@@ -178,7 +178,7 @@ func (m *FieldManager) atVersion(ctx context.Context, o object, version string) 
 		return object{}, err
 	}
 	gv, _ := schema.ParseGroupVersion(version) // typeAt has already parsed it
-	// The converter may keep the wrapper, so it gets its own wrapper, but no deep copy.
+	// The converter may keep the Unstructured that it gets, so it gets a new one, which shares the tree.
 	tree, err := m.convertTree(ctx, &unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
 		return object{}, ErrVersionGone

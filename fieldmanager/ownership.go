@@ -50,7 +50,7 @@ type comparison struct {
 	version         string
 	addedOrModified *fieldpath.Set
 	finder          values.Finder // finds values in old and now; nil until it is needed
-	old, now        object        // empty for an update, which has no conflicts
+	old, now        object        // for the values of conflicts, so an update need not set them
 	err             error
 }
 
@@ -153,7 +153,7 @@ type losses struct {
 	refuse    bool // a loss is a conflict that fails the write, so entries keep their fields
 	conflicts conflicts.Conflicts
 	steps     int  // total number of elements in the paths of conflicts
-	more      bool // conflicts does not have all conflicts
+	more      bool // conflicts is incomplete
 }
 
 // add adds the fields that a change takes from r to the conflicts, with their values before and after. refused reports

@@ -12,9 +12,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// prune removes from merged the fields that the manager applied last time, dropped from this intent, and that no other
-// manager owns (spec rule 6.1). If a conversion fails, prune removes nothing (spec rule 6.3): a user can remove a
-// leftover field, but can't restore a lost one.
+// prune removes from merged the fields that the manager applied last time but not this time, and that no other manager
+// owns (spec rule 6.1). If a conversion fails, prune removes nothing (spec rule 6.3): a user can remove a leftover
+// field, but can't restore a lost one.
 func (w *applyWrite) prune() error {
 	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.IsEmpty() {
 		return nil // only dropped fields are removed
@@ -39,15 +39,15 @@ func (w *applyWrite) prune() error {
 	return nil
 }
 
-// setPruned replaces merged by the result of a prune, which has no managed fields.
+// setPruned replaces merged with the result of a prune, which has no managed fields.
 func (w *applyWrite) setPruned(pruned any) {
 	w.merged.tree = managedfields.With(pruned.(map[string]any), nil)
 	w.changed = !typed.Equal(w.live.stripped().tree, w.merged.tree)
 }
 
-// mergeAgain merges the intent into the result of a prune before setPruned. The removal may have emptied fields that
-// the intent owns, and a conversion may have lost them; the second merge restores them, so that the same apply changes
-// nothing the next time (spec rule 6.4).
+// mergeAgain merges the intent into pruned, the result of a prune, and then calls setPruned. The prune may have emptied
+// fields that the intent owns, and a conversion may have lost them; the second merge restores them, so that the same
+// apply changes nothing the next time (spec rule 6.4).
 func (w *applyWrite) mergeAgain(pruned map[string]any) error {
 	intent := w.m.typ.Extract(w.intent.tree, w.owned.Owned().Leaves(), true)
 	if intent == nil {
@@ -141,7 +141,7 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // can't be owned
 		}
-		if entry.Member || p.staysAround(ct, inner, value, below) { // staysAround is false for items
+		if entry.Member || p.staysAround(ct, inner, value, below) { // false for an item that is not owned
 			return true
 		}
 	}
@@ -163,7 +163,7 @@ func hasChildren(t *typed.Type, v any) bool {
 // is removed.
 //
 // It first removes the candidates: the fields that the last entry owned, and structs that contained nothing else. Then
-// it restores the fields that any entry owns now, one version after another. At last it restores everything that was
+// it restores the fields that any entry owns now, one version after another. Finally, it restores everything that was
 // removed along with a candidate but is not a candidate.
 //
 // For example, v2 renames v1's field port to targetPort; both have a set called env. alice applied {port: 80, env: [a,

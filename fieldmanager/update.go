@@ -27,8 +27,8 @@ type UpdateOptions struct {
 // is nil if the object does not exist yet.
 //
 // Update starts from the managed fields of obj if it has any, so that a client can edit them; otherwise, and for a
-// subresource, it starts from live's. A list with one empty entry removes all managed fields. An object with a UID and
-// without managed fields is not tracked until its first apply (spec rule 1.4).
+// subresource, it starts from live's. An empty list, or a list with one empty entry, removes all managed fields. An
+// object with a UID and without managed fields is not tracked until its first apply (spec rule 1.4).
 //
 // The object of the result has obj's Go type; it shares memory with obj, and its managed fields share memory with live.
 // The error is an [ObjectError], which says which object is at fault, or an apierrors BadRequest if the manager's name
@@ -220,7 +220,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	if isStruct {
 		var err error
 		before, after, err = gostruct.Diff(m.typ, live, w.obj, managedFieldsPath...)
-		isRead = err == nil // otherwise, the error of either object below shows which is at fault
+		isRead = err == nil // otherwise, reading the objects below returns the error
 	}
 	if !isRead {
 		old, updated, err := changes.objects(m.version)
@@ -238,9 +238,9 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	return changes, nil
 }
 
-// rawTree returns the tree of an unstructured object with its managed fields, which a comparison can ignore. The object
-// must have the FieldManager's version, and other metadata, whose fields are compared one by one. For other objects,
-// rawTree returns nil.
+// rawTree returns the tree of an unstructured object, including its managed fields, which the comparison leaves out.
+// For this, the object must have the FieldManager's kind and version, granular metadata, and at least two fields in
+// metadata. For other objects, rawTree returns nil.
 func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {

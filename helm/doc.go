@@ -21,10 +21,10 @@
 //     planned. If a conflict is refused, the error contains the [conflicts.Conflicts], and neither values nor owners
 //     have changed. With Options.DryRun, Run writes nothing. Set it for a dry run of an action, because Helm does not
 //     tell Run.
-//   - A field that is given up is omitted from the manifest while another manager owns it, and keeps its value and
-//     its owners. A shared field gets the live value. A forced field has been moved to Helm's manager before, by a
-//     write that changes only managed fields and fails if the object has changed. Therefore Helm applies without force,
-//     and fields that other managers take after Run cause conflicts.
+//   - A field that is given up is omitted from the manifest while another manager owns it, and keeps its value and its
+//     owners. A shared field gets the live value. Run moves a forced field to Helm's manager, by a write that changes
+//     only managed fields and fails if the object has changed. Therefore Helm applies without force, and fields that
+//     other managers take after Run cause conflicts.
 //   - If the action fails, Finish adds to its error which objects had already changed.
 //
 // Set ServerSideApply, and do not set ForceConflicts. Other post-renderers must run before this one. Objects that

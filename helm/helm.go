@@ -27,14 +27,15 @@ import (
 type Options struct {
 	// Config is the client configuration of the cluster, for the same user as Helm's writes.
 	Config *rest.Config
-	// Policy decides conflicts. Conflicts without a rule are refused, and without a policy all conflicts.
+	// Policy decides conflicts. A conflict that matches no rule is refused. Without a policy, all conflicts are
+	// refused.
 	Policy *policy.Policy
 	// Release is the name of the release, and Namespace its namespace. Objects may name other namespaces.
 	Release, Namespace string
 	// NewNamespace is true if the action creates the namespace, which then need not exist yet.
 	NewNamespace bool
-	// Manager is Helm's field manager. By default it is the name of the program, as in Helm's package kube, unless
-	// its ManagedFieldsManager is set.
+	// Manager is Helm's field manager. The default is the name of the program, which is also the default of Helm's
+	// package kube. If the program sets kube.ManagedFieldsManager, set Manager to the same name.
 	Manager string
 	// DryRun is true if the action is a dry run, which must not write.
 	DryRun bool
@@ -42,11 +43,11 @@ type Options struct {
 	TakeOwnership bool
 	// Restore is the stored manifest of a revision, which is applied in place of the rendered one. It may contain the
 	// hooks of the revision, in the format of helm get all: each after a line "---" and a line "# Source: " with the
-	// path of the hook. Hooks are stored, and run by later actions. Restore needs PostRenderStrategyCombined, Helm's
-	// default.
+	// path of the hook. Helm stores the hooks, and later actions run them. Restore needs PostRenderStrategyCombined,
+	// Helm's default.
 	Restore string
 	// Failed are the manifests of revisions that failed after the restored one. Finish deletes the objects of the
-	// release that are only in these manifests, as Helm deletes only objects of the deployed revision.
+	// release that are only in these manifests, because Helm deletes only objects of the deployed revision.
 	Failed []string
 	// Concurrency is the number of concurrent requests; 16 if it is 0.
 	Concurrency int
@@ -191,8 +192,8 @@ func (o *Operation) Objects() (out []Object) {
 // Moves returns, as text for each object, which fields were moved to Helm's manager before Helm applied.
 func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
 
-// Finish ends the operation, and must get the error of the action. If there is one, Finish returns it with the names
-// of the objects that had been written. Otherwise, and if it was no dry run, Finish deletes the objects that
+// Finish ends the operation. err must be the error of the action. If it is not nil, Finish returns it with the names of
+// the objects that had been written. If it is nil and Options.DryRun is not set, Finish deletes the objects that
 // Options.Failed describes.
 func (o *Operation) Finish(err error) error {
 	for i := 0; err == nil && !o.options.DryRun && i < len(o.deletes); i++ {

@@ -213,8 +213,8 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	return e, false, nil
 }
 
-// readTime reads the time of an entry. A time that is not canonical has a fraction of a second or an offset, or is
-// null.
+// readTime reads the time of an entry. A time that is not canonical has a fraction of a second or an offset, or is the
+// zero time, which is written as null.
 func readTime(text string) (when *metav1.Time, isCanonical bool, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

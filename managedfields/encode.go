@@ -101,8 +101,8 @@ func (e *Entry) encodeTree() map[string]any {
 		out["fieldsV1"] = e.set.Tree()
 	default:
 		// An entry of a Go struct that is not decoded, or can't be, is converted to a map. Bytes that are not JSON
-		// can't be represented. Neither can the fieldsV1 of an entry of an unstructured object if it is not a map and
-		// SetTime was called.
+		// can't be represented, and are lost. If SetTime was called for an entry of an unstructured object whose
+		// fieldsV1 is not a map, this fieldsV1 is lost, too.
 		var fields any
 		text, _ := e.encoded()
 		if utiljson.Unmarshal(text, &fields) == nil {

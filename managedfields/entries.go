@@ -94,7 +94,7 @@ func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Typ
 	for i := range l {
 		r := &l[i]
 		if t, err := typeAt(r.APIVersion); err == nil && r.isWellFormed() && t.IsReconciled(r.tree) {
-			r.current = true // and is in canonical form
+			r.current = true // such an entry is in canonical form, too
 			continue
 		}
 		if j, ok := positions[r.Key]; ok && r.isSame(&live[j]) {
@@ -177,7 +177,7 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		key := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version}
 		if i, ok := positions[key]; ok && !slices.Contains(group, i) {
-			group[0] = i // merge the others into the existing entry; the oldest stays
+			group[0] = i // the existing entry takes the place of the oldest, which stays
 		}
 		sets := make([]*fieldpath.Set, len(group))
 		for k, i := range group {

@@ -79,7 +79,7 @@ func (e *Entry) FieldSet() (*fieldpath.Set, error) {
 // encoded returns the FieldsV1 of the entry if no encoding is necessary.
 func (e *Entry) encoded() (fieldsV1 []byte, ok bool) {
 	if e.asStruct != nil {
-		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // without FieldsV1, no bytes, which are the empty set
+		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // nil FieldsV1: no bytes, which are the empty set
 	}
 	return fieldsv1.Bytes(e.fields), e.fields != nil
 }
@@ -202,7 +202,7 @@ func (e *Entry) isWellFormed() bool {
 	return e.tree != nil && len(e.asTree) == members
 }
 
-// isSame reports whether two entries with one key are equal as they were read. Entries in different forms are not
+// isSame reports whether two entries with the same key are equal as they were read. Entries in different forms are not
 // equal.
 func (e *Entry) isSame(o *Entry) bool {
 	if e.asStruct != nil && o.asStruct != nil {

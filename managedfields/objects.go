@@ -22,7 +22,7 @@ func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 }
 
 // Copy returns obj with the managed fields of from, even if they are malformed. The result shares everything else with
-// obj. Each of them may be unstructured or a Go struct.
+// obj. Both obj and from may be unstructured or a Go struct.
 func Copy(obj, from runtime.Object) (runtime.Object, error) {
 	if into, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, err := listOf(from)

@@ -21,10 +21,10 @@ import (
 // restrict the selection. A Key with an Operation selects the one entry with that key, or for an Update without an
 // APIVersion, the entries of all versions. See [Selects].
 //
-// To is the key of an entry. Without an Operation, it is the key of an Apply entry. If the Subresource is missing too,
-// the fields move to the entry for the main resource, with two exceptions: fields of a status entry move to the
-// manager's status entry, also if the Operation is Update; and if the applier applies only through the subresource of
-// the original entry, the fields move to its entry for that subresource.
+// To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
+// exceptions. First, unless the Operation is set to Apply, fields of a status entry move to the manager's status entry.
+// Second, if the Operation is missing too, and the applier applies only through the subresource of the original entry,
+// fields move to its entry for that subresource.
 //
 // Fields are selected by paths; each path selects everything below it too. Each path must select at least one field to
 // move. An empty selection is an error; set All to move everything.
@@ -61,8 +61,8 @@ type Drop struct {
 	From managedfields.Key
 }
 
-// Rename changes the manager of entries, for each operation. Existing entries of the new manager are merged with
-// them.
+// Rename changes the manager of entries and keeps their operations. An entry that the new manager already has under the
+// resulting key is merged with the renamed one.
 type Rename struct {
 	From managedfields.Key
 	To   string
@@ -132,7 +132,8 @@ func (r Rename) do(e *Edit) error {
 		if err := e.put(to, entry, entry.Owned()); err != nil {
 			return err
 		}
-		// The same program applies in the future, under the new name, unless another program already applies under it.
+		// The last intent becomes the last intent of the new name, unless another program already applies under that
+		// name.
 		last, ok := e.applied[entry.Key]
 		if _, isMerged := e.applied[to]; ok && !isMerged {
 			delete(e.applied, entry.Key)
@@ -249,9 +250,9 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// appliesThrough returns the subresource through which an applier owns fields of an entry with the given subresource,
-// such as replicas that kubectl scale set. It is the main resource, unless the applier applies only through the given
-// subresource: if it owned the fields through both, its next apply would conflict with itself.
+// appliesThrough returns the subresource of the Apply entry to which fields of an entry with the given subresource
+// move, such as replicas that kubectl scale set. This is the main resource, unless the applier applies only through the
+// given subresource: if it owned the fields through both, its next apply would conflict with itself.
 func (e *Edit) appliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)

@@ -20,8 +20,8 @@ type Result struct {
 	// Changes are the fields that each manager gains and loses, sorted by managedfields.Key. A move removes no fields
 	// from the object.
 	Changes []plans.OwnershipChange
-	// Next are the plans for the next applies of all appliers in Changes. A Rename to a name that did not apply yet
-	// gives up the old name, which then has no plan.
+	// Next are the plans for the next applies of all appliers in Changes. After a Rename to a name that did not apply
+	// yet, the old name has no plan, because it is no longer used.
 	Next []Next
 
 	// Unowned are the fields that moved to an applier, and that nobody owns afterwards: no intent owns an empty list.
@@ -39,9 +39,9 @@ func (r Result) String() string {
 	return fmt.Sprintf("entries changed: %d, dropped: %d", len(r.Changes), len(r.Dropped))
 }
 
-// Next is the result if an applier applies its last intent again. The last intent has the fields that the applier
-// owned before the moves. If it owned none, the intent is empty; then Deletes and Keeps are the fields that its first
-// intent may omit.
+// Next is the result if an applier applies its last intent again. The last intent has the fields that the applier owned
+// before the moves. If it owned no fields, that intent is empty, and Deletes and Keeps show what happens to fields that
+// its first intent omits.
 type Next struct {
 	Manager managedfields.Key
 	// Intent is the last intent. It has at least the name of the object.

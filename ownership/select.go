@@ -64,10 +64,11 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 	return out, nil
 }
 
-// errNothing reports a selected path at or below which no set has a path.
+// errNothing reports a path that selects nothing: no set contains it or a path below it.
 var errNothing = errors.New("nothing there")
 
-// checkFields returns an error for an empty selection, and for paths at or below which no set has a path.
+// checkFields returns an error if nothing is selected, if both all and fields are given, or if a path of fields is a
+// key field or selects nothing in sets.
 func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {
 	case all && !fields.IsEmpty():

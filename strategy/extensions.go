@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Defaults, for trees, of the kinds whose Go types are in modules other than k8s.io/api. To avoid importing these
-// modules, omitted lists the fields that their Go types omit.
+// The functions below set the defaults of two kinds whose Go types are in modules other than k8s.io/api. They work on
+// trees. To avoid importing these modules, omitted lists the fields that the Go types omit.
 
 // ofExtensions has a function for each of these kinds. It returns a tree as a server decodes it. The result shares
 // unchanged parts with its argument, which is not changed.

@@ -10,11 +10,11 @@ import (
 )
 
 // prepare changes a Go struct of k8s.io/api, in place, as kube-apiserver does before it stores a write to the main
-// resource. It does what the strategies do, and the admission plugins that are enabled by default, except what needs
-// the state of the server, such as allocating an address: it restores live's values of fields that the write must not
-// change, and sets fields that depend on other fields. live is nil for a create, and otherwise has the same type.
-// prepare does not restore fields that the write also resets for its field manager, such as the status. It does not
-// change objects of other types.
+// resource. It does the work of the strategies and of the admission plugins that are enabled by default, except work
+// that needs the state of the server, such as allocating an address. It restores live's values of fields that the write
+// must not change, and sets fields that depend on other fields. live is nil for a create, and otherwise has the same
+// type. prepare does not restore fields that the write also resets for its field manager, such as the status. It does
+// not change objects of other types.
 func prepare(obj, live runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
@@ -99,7 +99,8 @@ func addNotReadyTaint(s *corev1.NodeSpec) {
 	s.Taints = append(s.Taints, notReady)
 }
 
-// keepSecretNames keeps only the names of a ServiceAccount's Secrets, because they are in its namespace.
+// keepSecretNames keeps only the name in each reference of a ServiceAccount to a Secret, because the Secrets are in the
+// namespace of the ServiceAccount.
 func keepSecretNames(o *corev1.ServiceAccount) {
 	for i := range o.Secrets {
 		o.Secrets[i] = corev1.ObjectReference{Name: o.Secrets[i].Name}
@@ -120,7 +121,8 @@ func isVolumeSource(s *corev1.TypedLocalObjectReference) bool {
 		group == "snapshot.storage.k8s.io" && s.Kind == "VolumeSnapshot"
 }
 
-// dropOtherSource removes a dataSource of any other kind, unless live already has a source.
+// dropOtherSource removes a dataSource that [isVolumeSource] rejects, unless the claim has a dataSourceRef or live has
+// a source.
 func dropOtherSource(s, live *corev1.PersistentVolumeClaimSpec) {
 	if live.DataSource == nil && live.DataSourceRef == nil && s.DataSourceRef == nil && !isVolumeSource(s.DataSource) {
 		s.DataSource = nil
@@ -140,8 +142,8 @@ func syncDataSources(s *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// defaultTolerationSeconds is how long a Pod stays on a node that is not ready or not reachable, by default of the
-// DefaultTolerationSeconds admission plugin.
+// defaultTolerationSeconds is how long a Pod stays on a node that is not ready or not reachable. It is the default of
+// the admission plugin DefaultTolerationSeconds.
 const defaultTolerationSeconds = int64(300)
 
 // keepPriority keeps the priority that a Pod got at its creation.

@@ -43,8 +43,8 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	}
 }
 
-// firstIfEqual returns the first item of a list if an update did not change the list, because the policy asks for one
-// item.
+// firstIfEqual returns the first item of a list if an update did not change the list, because the IP family policy
+// SingleStack allows only one item.
 func firstIfEqual[T comparable](list, live []T) []T {
 	if len(list) > 1 && slices.Equal(list, live) {
 		return list[:1]

@@ -60,8 +60,8 @@ func (s Strategy) Plan(manager string) plans.Options {
 }
 
 // Reset returns object, which is about to be stored, with live's values in the fields that the write must not change.
-// live is nil for a create. If a write resets metadata, managed fields are live's, too. The result shares memory with
-// both.
+// live is nil for a create. If the write resets metadata, the result also has live's managed fields. The result shares
+// memory with both.
 func (s Strategy) Reset(live, object map[string]any) map[string]any {
 	return s.write.Restore(live, object)
 }

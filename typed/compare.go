@@ -164,7 +164,7 @@ func (c *comparer) compare(t *Type, old, updated any, depth int) (d difference) 
 		return d
 	}
 	before, after := t.shapeOf(old), t.shapeOf(updated)
-	// A value that does not have the shape of its container is compared as an empty container.
+	// A null, or a value of a shape that its type does not allow, is compared as an empty container.
 	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(updated)) {
 		return c.compareAs(t, after, old, updated, depth)
 	}

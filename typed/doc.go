@@ -1,19 +1,19 @@
-// Package typed implements how values of a type merge: it validates, merges, compares, extracts, removes and defaults
-// values, and computes the paths that values contain.
+// Package typed implements the operations on the values of a type: it validates, merges, compares, extracts, removes
+// and defaults values, and computes the paths that values contain.
 //
 // # Values
 //
 // A value is a plain JSON tree: map[string]any, []any, string, bool, nil, and numbers as int64 or float64 (other Go
-// number types are accepted). Operations never change their arguments. Results may share memory with them, so neither
-// may be changed afterwards.
+// number types are accepted). Operations never change their arguments. Results may share memory with the arguments, so
+// do not change either afterwards.
 //
 // # Topology
 //
 // A [Type] describes the shapes that a value may have (scalar, list, map) and how each shape merges. Types form a
 // graph: a type that contains itself, such as JSONSchemaProps, is a cycle. Package typed/openapi compiles types from
 // OpenAPI documents and CustomResourceDefinitions; [Deduced] is the type of values without a schema. A [List] and a
-// [Map] can't be changed. The fields of a Type can, so that a Type can exist before the types that contain it; do not
-// change a Type after its first use.
+// [Map] can't be changed. The fields of a Type can be set later, so that a Type can contain itself; do not change a
+// Type after its first use.
 //
 //	atomic list or map      a leaf: replaced and owned as a whole
 //	granular map, struct    each entry or field merges and is owned by itself

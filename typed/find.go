@@ -107,8 +107,8 @@ func (f *finder) indexOf(t *List, list []any) *index {
 	return x
 }
 
-// Get returns the value at path in v; ok is false if it does not exist. For a duplicated item it returns the first. The
-// result shares memory with v.
+// Get returns the value at path in v; ok is false if it does not exist. If path selects duplicated items, Get returns
+// the first of them. The result shares memory with v.
 func (t *Type) Get(v any, path fieldpath.Path) (value any, ok bool) {
 	var f finder
 	for _, e := range path {

@@ -26,8 +26,8 @@ func (l *List) lacksKey(text string) bool {
 }
 
 // withGrownKeys returns set with defaults added to the keys that lack key fields of the list. It does not change a key
-// if set has another key that differs from it only in the missing fields, because then it is unknown which item the key
-// selected. If nothing changes, it returns set itself.
+// if set has a longer key with the same fields, other than the key with the defaults, because then it is unknown which
+// item the shorter key selected. If nothing changes, it returns set itself.
 func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	grown := map[fieldpath.Element]fieldpath.Element{}
 	var had [][]string // the distinct lists of key field names of the keys in grown

@@ -27,8 +27,8 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 	return bounded(fieldpath.ValueElement(item))
 }
 
-// key returns the key of an item of a keyed list: its key fields, or their defaults. It omits a key field with neither;
-// the key then differs from all keys that have the field.
+// key returns the key of an item of a keyed list: its key fields, or their defaults. It omits a key field that the item
+// lacks and that has no default; the key then differs from all keys that have the field.
 func (l *List) key(item any) (fieldpath.Element, error) {
 	entries, ok := item.(map[string]any)
 	if !ok {
@@ -74,7 +74,7 @@ func finite(v any) error {
 	return nil
 }
 
-// index maps elements to the items of a set or keyed list. To build it costs one canonical text per item.
+// index maps elements to the items of a set or keyed list. Building it costs one canonical text per item.
 //
 // For example, the index of the set [a, b, a]:
 //
@@ -153,9 +153,9 @@ func (x *index) times(e fieldpath.Element) int {
 // sameItems reports whether two lists have the same items in the same order.
 func (l *List) sameItems(a, b []any) bool { return slices.EqualFunc(a, b, l.sameItem) }
 
-// sameItem reports whether two items have the same element: the same value, or the same key. An item that lacks a key
-// field has its default. sameItem is false for items without an element. It needs no canonical texts, unlike a
-// comparison of two elements.
+// sameItem reports whether two items have the same element: the same value, or the same key. If an item lacks a key
+// field, the field's default is used. sameItem is false for items without an element. It needs no canonical texts,
+// unlike a comparison of two elements.
 func (l *List) sameItem(a, b any) bool {
 	if l.isSet {
 		return sameKey(a, b)

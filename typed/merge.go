@@ -15,7 +15,7 @@ import (
 
 // Merged is an intent that was merged into a live value.
 type Merged struct {
-	// Value is the merged value. Unless Changed is true, it is the live value itself, the same value in memory.
+	// Value is the merged value. If Changed is false, it is the live value itself, the same value in memory.
 	Value   any
 	Changed bool
 	// FieldsV1 is the field set of the intent: its [Type.FieldSet] without the paths that the rules exclude.
@@ -86,7 +86,7 @@ type result struct {
 }
 
 // merge merges one place; live may be missing. leaf reports whether the intent owns the place as a whole. merge writes
-// the paths below the place that the intent owns to m.fields.
+// the paths that the intent owns below the place to m.fields.
 func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool) {
 	if isMissing(live) {
 		return result{applied, true}, m.value(t, applied)

@@ -65,7 +65,7 @@ func (l *List) reordered(old, updated []any, depth int) (out fieldpath.Entry) {
 	out.Member = !slices.Equal(elems, shared(&after))
 	var below fieldsets.Builder
 	for _, e := range elems {
-		d := l.elem.reordered(before.only(e), after.only(e), depth) // missing, and therefore nothing, for duplicates
+		d := l.elem.reordered(before.only(e), after.only(e), depth) // nothing for duplicates, which are missing here
 		below.Add(e, d.Member, d.Below)
 	}
 	out.Below = below.Set()

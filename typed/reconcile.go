@@ -79,8 +79,8 @@ func (t *Type) topology() topology {
 	return granularTopology
 }
 
-// WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths from
-// a value also removes the structs around them (spec rule 6.2). For example, the set .spec.image becomes .spec and
+// WithDeclared adds to set the declared fields that have paths of set below them, so that removing the result from a
+// value also removes the structs around the paths (spec rule 6.2). For example, the set .spec.image becomes .spec and
 // .spec.image.
 func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
@@ -118,7 +118,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if !ok || l != nil && l.lacksKey(name) && name != "." {
 			return false
 		}
-		var e fieldpath.Element // the element of an item, with any key
+		var e fieldpath.Element // zero for an item: the type of its children does not depend on its key
 		if field, isField := strings.CutPrefix(name, "f:"); isField && len(name) <= limits.MaxElement {
 			e = fieldpath.FieldElement(field)
 		} else if !plain.IsMember(name) {
@@ -147,8 +147,8 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// grownList returns the list of t if older keys may lack some of its key fields, which are those with a default. t may
-// be nil.
+// grownList returns the list of t if some of its key fields have a default, because older keys may lack these fields. t
+// may be nil.
 func (t *Type) grownList() *List {
 	if t == nil || t.shapes().first() != listShape {
 		return nil

@@ -14,15 +14,15 @@ import (
 // Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are the
 // same JSON, as in upstream. [Canonical] makes other semantics.
 type Semantics struct {
-	// equal compares leaves that are neither the same JSON nor equal by their Format.
+	// equal compares values that are not equal otherwise; it may be nil.
 	equal func(t *Type, a, b any) bool
 }
 
-// Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): quantities and times
-// that are equal according to the Format of their [Type]; and a missing field, an empty list, an empty map with free
-// keys, null instead of such a list or map, and an empty struct that is the schema's default. A caller that knows more
-// than the schema can pass equal, which compares other leaves of type t that are not the same JSON; nil compares none.
-// equal must be symmetric and safe for concurrent use.
+// Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1). Quantities and times
+// are compared according to the Format of their [Type]. Any two of these are equal: a missing field, an empty list, an
+// empty map with free keys, null instead of such a list or map, and an empty struct that is the schema's default. A
+// caller that knows more than the schema can pass equal, which is called for values of type t that are not equal
+// otherwise; it may be nil. equal must be symmetric and safe for concurrent use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
 }
@@ -33,7 +33,7 @@ func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 	if depth > limits.MaxDepth {
 		return false
 	}
-	// Containers are compared child by child. To compare each container as a whole first would cost depth times size.
+	// Containers are compared child by child. Comparing each container as a whole first would cost depth times size.
 	var equal bool
 	switch {
 	case t.Map != nil && kindOf(a) == isMap && kindOf(b) == isMap:
@@ -126,8 +126,9 @@ func formatEqual(format string, a, b any) bool {
 	return false
 }
 
-// maxQuantity and maxExponent bound the length and the exponent, with letter and sign, of a quantity that is parsed. A
-// quantity beyond these bounds equals only itself: to compare 1e1000000000 would write all its digits.
+// maxQuantity bounds the length of a quantity that is parsed; maxExponent bounds the length of its exponent, including
+// letter and sign. A quantity beyond these bounds equals only itself, because comparing 1e1000000000 would write all
+// its digits.
 const (
 	maxQuantity = 64
 	maxExponent = len("e-999")

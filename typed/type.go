@@ -13,7 +13,7 @@ import (
 // Scalar is a kind of scalar value.
 type Scalar uint8
 
-// The kinds of scalars. The zero value is none of them: the value can't be a scalar.
+// The kinds of scalars. In a [Type], the zero value means that a value can't be a scalar.
 const (
 	// Numeric is an integer or a floating-point number.
 	Numeric Scalar = iota + 1
@@ -30,7 +30,7 @@ func (s Scalar) String() string {
 }
 
 // Type is the topology of a value: the shapes that the value may have, at most three, and how each shape merges. Every
-// type allows null. A type without shapes, the result of an empty reference in a schema, allows nothing else.
+// type allows null. A type without shapes, such as the result of a reference to a missing schema, allows nothing else.
 type Type struct {
 	// Scalar is the kind of scalar that a value may be.
 	Scalar Scalar
@@ -40,7 +40,7 @@ type Type struct {
 	Map *Map
 	// Format is the meaning of a scalar's text for [Canonical]: "quantity" for a resource.Quantity (1000m equals 1),
 	// "date-time" for a time of RFC 3339 (00:00Z equals 01:00+01:00). With any other format, values are compared as
-	// text.
+	// JSON.
 	Format string
 }
 
@@ -52,8 +52,8 @@ type List struct {
 	keys  []string
 }
 
-// AtomicList returns a list that is replaced and owned as a whole. elem is the type of the items, as in all lists; nil
-// means [Deduced].
+// AtomicList returns a list that is replaced and owned as a whole. elem, here and in the other constructors, is the
+// type of the items; nil means [Deduced].
 func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)} }
 
 // SetList returns a list of distinct scalars. Each is owned by its value.
@@ -77,7 +77,7 @@ func (l *List) IsSet() bool { return l.isSet }
 // Keys yields the key fields of a keyed list, in the order of the schema. For other lists, it yields nothing.
 func (l *List) Keys() iter.Seq[string] { return slices.Values(l.keys) }
 
-// KeyDefault returns the default of a key field; nil if it has none. The key of an item that lacks the field has the
+// KeyDefault returns the default of a key field; nil if it has none. If an item lacks the field, its key has the
 // default.
 func (l *List) KeyDefault(name string) any {
 	if l.elem.Map == nil {
@@ -131,7 +131,8 @@ func NewMap(fields map[string]Field, elem *Type) *Map {
 // values, so sets of paths in it are never reconciled.
 func UntypedMap(elem *Type) *Map { return &Map{elem: elem, isUntyped: true} }
 
-// WithAtomic returns a copy of m that is atomic (replaced and owned as a whole), or one that is granular.
+// WithAtomic returns a map like m that is atomic (replaced and owned as a whole) if isAtomic is true, and otherwise
+// granular.
 func (m *Map) WithAtomic(isAtomic bool) *Map {
 	if m.isAtomic == isAtomic {
 		return m

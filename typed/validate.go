@@ -274,7 +274,7 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 		}
 	}
 	w.names = w.names[:first]
-	w.fields.Sort(level) // does not copy if no declared fields precede them
+	w.fields.Sort(level) // no copy is made unless declared fields came first
 }
 
 // field returns the type of an entry of a map, and whether the entry is declared. The type is nil if the map does not

@@ -93,7 +93,7 @@ var shapeOfKind = [...]shape{
 	isNumber: scalarShape, isString: scalarShape, isBool: scalarShape, isList: listShape, isMap: mapShape,
 }
 
-// first returns the shape as which a value is treated if several shapes are possible.
+// first returns the shape that an operation uses if several shapes are possible.
 func (s shape) first() shape {
 	switch {
 	case s&mapShape != 0:
@@ -217,14 +217,14 @@ func equalEntries(s *names, x, y map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// names are the names of the entries of a map. The items of a list usually have the same names. To look up each name in
-// two items takes less time than to iterate over one item and look up its names in the other.
+// names are the names of the entries of a map. The items of a list usually have the same names. Looking up each name in
+// two items takes less time than iterating over one item and looking up its names in the other.
 type names struct {
 	names []string
 	below []*names // for the map at that name; nil if the value is not a small map
 }
 
-// To collect the names of the first item pays off for lists of at least manyItems. Maps may have at most fewNames
+// Collecting the names of the first item pays off for lists of at least manyItems items. Maps may have at most fewNames
 // entries, because names are searched linearly.
 const manyItems, fewNames = 8, 8
 

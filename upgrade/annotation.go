@@ -19,8 +19,8 @@ const annotation = lastapplied.Annotation
 
 var annotationPath = fieldpath.NewPath("metadata", "annotations", annotation)
 
-// annotationsOf returns the annotations of obj. Malformed annotations are an error, because without the annotation of
-// client-side apply, every field would move.
+// annotationsOf returns the annotations of obj. Malformed annotations are an error, because otherwise the annotation of
+// client-side apply would seem to be missing.
 func annotationsOf(obj runtime.Object) (map[string]string, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		out, _, err := unstructured.NestedStringMap(u.UnstructuredContent(), "metadata", "annotations")
@@ -50,7 +50,7 @@ func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
 func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
 
 // withAnnotation returns the annotations of obj with the last-applied annotation for intent, in the JSON that kubectl
-// writes, which always has annotations. It sets the annotations of intent.
+// writes. This JSON always has annotations, so withAnnotation sets the annotations of intent, even to an empty map.
 func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[string]string, error) {
 	intent.SetAnnotations(labels.Merge(intent.GetAnnotations(), nil))
 	text, err := lastapplied.Text(intent)
@@ -69,7 +69,8 @@ func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[
 	return annotations, nil
 }
 
-// addAnnotation returns the JSON Patch operation that adds the annotation to an object with these annotations.
+// addAnnotation returns the JSON Patch operation that adds the annotation to an object. annotations are the object's
+// annotations, including the new one.
 func addAnnotation(annotations map[string]string) map[string]any {
 	if len(annotations) == 1 {
 		return map[string]any{"op": "add", "path": "/metadata/annotations", "value": annotations}

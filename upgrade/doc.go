@@ -14,10 +14,10 @@
 //
 // # What moves
 //
-// An applier removes the fields that it owned and no longer applies. So exactly the fields that client-side apply would
-// remove must move, and these are the fields in the annotation:
+// An applier removes the fields that it owned and no longer applies. So exactly the fields that client-side apply can
+// remove must move, which are the fields in the annotation:
 //
-//	held   = the paths of last-applied, of the manager's own Apply entry, and of the next intent, with containers
+//	held   = the paths in the annotation, of the manager's own Apply entry, and of the next intent, with containers
 //	moved  = for each Update entry of From: its fields in held, or all its fields with Everything; and for every
 //	         Update entry: its fields at or below a path of Also
 //	left   = the other fields of the entries, which do not move

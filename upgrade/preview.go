@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Preview describes a move and its consequences. Its Entries are parts of the object's entries, each with only the
-// named fields, in the order of the object's entries.
+// Preview describes a move and its consequences. Its lists of entries have parts of the object's entries, each with
+// only the fields in question, in the order of the object's entries.
 type Preview struct {
 	// Applier is the key of the Apply entry; APIVersion is its group version.
 	Applier    managedfields.Key
@@ -27,9 +27,9 @@ type Preview struct {
 	Moves managedfields.Entries
 	// LastApplied is the new owner of the annotation if KeepLastApplied is set; otherwise the zero Key.
 	LastApplied managedfields.Key
-	// Removed are the fields that the next apply removes. The next apply applies Intent, or else what is expected of
-	// it, see [ServerSideOptions]. Next is the error of this apply without force, for example conflicts.Conflicts. If
-	// Next is set, Removed has the fields that the apply removes with force; it is nil if the apply fails even with
+	// Removed are the fields that the next apply removes. The next apply applies Intent or, without it, the expected
+	// intent (see [ServerSideOptions]). Next is the error of this apply without force, for example conflicts.Conflicts.
+	// If Next is set, Removed has the fields that the apply removes with force; it is nil if the apply fails even with
 	// force. Both are nil if the next apply is unknown; IsKnown reports whether it is known.
 	Removed *fieldpath.Set
 	Next    error

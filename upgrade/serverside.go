@@ -37,8 +37,8 @@ type ServerSideOptions struct {
 
 	// Manager is the server-side applier. It must not be empty.
 	Manager string
-	// From are the managers whose Update entries move. By default, they are all managers whose Update entry owns the
-	// annotation.
+	// From are the managers from whose Update entries fields move. By default, these are all managers whose Update
+	// entry owns the annotation.
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
@@ -53,8 +53,8 @@ type ServerSideOptions struct {
 	Also *fieldpath.Set
 	// Everything moves all fields of From, whatever the annotation contains, like client-go's csaupgrade.
 	Everything bool
-	// Release removes the fields that would stay in the entries of From, so that nobody owns them, and Manager can
-	// apply them without a conflict.
+	// Release also removes from the entries of From the fields that do not move, so that nobody owns them, and Manager
+	// can apply them without a conflict.
 	Release bool
 	// KeepLastApplied moves the annotation to LastAppliedManager, as kubectl does for its own manager, kubectl: then a
 	// server keeps the annotation up to date (spec rule 9.2). Otherwise the annotation moves to Manager, and the next
@@ -85,7 +85,7 @@ func (r Result) String() string { return r.Preview.Summary("object") }
 //
 // The error is a *managedfields.Error if an entry that must change is malformed. A missing annotation is not an error:
 // then only fields that Manager already applies or that are in Intent move. Unless Everything is set, an annotation is
-// an error if it is malformed, or if its version is unknown or the object can't be converted to it.
+// an error if it is malformed, or can't be converted to the version of Manager's entry.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(ctx, obj, o)
 	if err != nil {
@@ -152,8 +152,8 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	return m, nil
 }
 
-// expected returns the next intent as far as it is known: the fields that the manager already applies or, if it
-// applies none, the annotation if it is about the object. It returns nil if there is neither. No intent has the
+// expected returns the next intent as far as it is known: the fields that the manager already applies or, if it applies
+// none, the annotation if it is about the object. It returns nil if there is neither. The intent never has the
 // annotation itself.
 func (m *move) expected() *unstructured.Unstructured {
 	if m.exists {
@@ -178,9 +178,9 @@ func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from.Has(k.Manager)
 }
 
-// aim finds the applier's entry, or else the version for a new entry. That is the version of the annotation if an entry
-// that moves has it; otherwise the object's version if an entry that moves has it; otherwise the version of the latest
-// entry that moves.
+// aim finds the applier's entry, or else the version for a new entry. A new entry gets the version of the annotation if
+// an entry in From has it; otherwise the object's version if an entry in From has it; otherwise the version of the
+// latest entry in From.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {

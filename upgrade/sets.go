@@ -5,8 +5,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// follow returns moved with all containers whose whole content moves. A container that stays without its content would
-// keep an unwanted empty list or map in the object.
+// follow adds to moved all containers whose whole content moves. A container that stays without its content would keep
+// an unwanted empty list or map in the object.
 //
 //	all    f:annotations: {., f:a}   f:labels: {., f:x, f:y}
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
@@ -20,8 +20,7 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// shown returns the paths of set to print for people: leaves. If whole is true, items and map entries are printed
-// instead of their content.
+// shown returns the paths of set to print: its leaves. If whole is true, items and map entries replace their content.
 func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below == nil || whole && entry.Member && !elem.IsField() {

@@ -68,9 +68,9 @@ type Hooks struct {
 	// Convert replaces the conversion webhooks of CustomResourceDefinitions with strategy Webhook. If it is nil, the
 	// server calls the webhooks.
 	Convert Converter
-	// Validate rejects a write by an error, or returns warnings for the client. For a field.ErrorList, return its
-	// ToAggregate: the client gets a 422 with its causes. The client gets an API status error unchanged, and a 403 for any
-	// other error.
+	// Validate returns an error to reject a write, or warnings for the client. For a field.ErrorList, return the result
+	// of its method ToAggregate: the client gets a 422 with a cause for each error of the list. An API status error is
+	// sent to the client unchanged. For any other error, the client gets a 403.
 	Validate func(ctx context.Context, w *Write) (warnings []string, err error)
 }
 

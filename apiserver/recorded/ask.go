@@ -2,9 +2,9 @@
 //
 // A [Replayer] sends single requests. In requests, it replaces generated values of the recorded server
 // (resourceVersions, UIDs, tokens) by the values that this server generated in the same place; in responses, it ignores
-// them. [Replayer.Run] runs a whole [Trace], the life of one object. [Replayer.Replay] compares it with the responses
-// of a server that has the recorded clock, and [Replayer.Record] records it again. The command conformance uses Run to
-// find the rules of server-side apply that a server breaks.
+// generated values. [Replayer.Run] sends the requests of a whole [Trace], the life of one object. [Replayer.Replay]
+// does this on a server with the recorded clock, and compares the responses. [Replayer.Record] replaces the responses
+// in the trace. The command conformance uses Run to find the rules of server-side apply that a server breaks.
 package recorded
 
 import (

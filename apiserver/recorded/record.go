@@ -13,9 +13,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Record sends the requests of a trace to a new server, and replaces the responses in the trace by this server's. In
-// the requests, it replaces generated values by this server's. It returns the differences from the earlier responses,
-// by step.
+// Record sends the requests of a trace to a new server, and replaces the responses in the trace by the responses of
+// this server. In the requests, it replaces generated values by the values that this server generated. It returns the
+// differences from the earlier responses, by step.
 func (r *Replayer) Record(ctx context.Context, trace *Trace) (differences map[int]string, err error) {
 	differences = map[int]string{}
 	err = r.Run(ctx, trace, Hooks{

@@ -2,10 +2,11 @@
 // duration, the CPU time and the maximum memory of each verb.
 //
 //	go run ./benchmarks/clusters                   5,000 and 25,000 Deployments in tenure serve
-//	go run ./benchmarks/clusters -tenure PATH      another build of the command; the server is of this tree
-//	go run ./benchmarks/clusters -stock PATH       in a kube-apiserver of that path, with the etcd in PATH
+//	go run ./benchmarks/clusters -tenure PATH      another build of the command; the server is built from this tree
+//	go run ./benchmarks/clusters -stock PATH       in the kube-apiserver at PATH, with the installed etcd
 //
-// If kubectl is installed, it also applies new Deployments, to another server of the same kind.
+// If kubectl is installed, the command also measures kubectl apply of new Deployments, on another server of the same
+// kind.
 package main
 
 import (

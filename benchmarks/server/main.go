@@ -3,8 +3,8 @@
 // process, and of its etcd, per request.
 //
 //	go run -tags grpcnotrace ./benchmarks/server -against stock   the API server beside kube-apiserver
-//	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure inside beside the stock one
-//	go run ./benchmarks/server -against stock -definitions 1000   both with so many CustomResourceDefinitions
+//	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure, beside the stock one
+//	go run ./benchmarks/server -against stock -definitions 1000   both with 1,000 CustomResourceDefinitions
 //
 // Releases of the command are built with the tag (doc/design.md, "The command"). Without the tag, the program is larger
 // and needs more memory.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the plan into one comment on the pull request, the same one for each run of a field manager. Comments of others
-# are left alone, whatever they begin with.
+# Writes the plan into a comment on the pull request. Each field manager has one comment, which its later runs replace.
+# Comments of other authors do not change, even if they begin with the same mark.
 set -euo pipefail
 
 mark="<!-- tenure plan: ${FIELD_MANAGER//[^0-9A-Za-z._-]/-} -->"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Downloads the command of a release, checks its checksum, of which the list is signed by the workflow that released it,
-# and puts the command into PATH.
+# Downloads the command of a release, and puts it into PATH. Checks the signature of the list of checksums, which the
+# release workflow has signed, and the checksum of the command's archive.
 set -euo pipefail
 
 if ! [[ $VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then

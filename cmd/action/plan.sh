@@ -18,7 +18,7 @@ export TENURE_ROOT=${GITHUB_WORKSPACE:-$PWD}
 output=$RUNNER_TEMP/tenure-plan.txt
 status=0
 "${COMMAND:-tenure}" plan "${flags[@]}" --field-manager "$FIELD_MANAGER" ${args[@]+"${args[@]}"} >"$output" 2>&1 || status=$?
-# The output has what others wrote: no line of it is a command to the runner.
+# The output contains text from objects: the runner must not take a line of it as a workflow command.
 stop=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 echo "::stop-commands::$stop"
 cat "$output"
@@ -39,8 +39,8 @@ case $status in
 *) title="The plan failed" ;;
 esac
 
-# A comment has at most 65,536 characters. The output may have any number of backticks: the fence has one more, up to a
-# number that no plan has. Then quotes take the place of the output's.
+# A comment has at most 65,536 characters. The output may contain backticks: the fence is one longer than the longest
+# run of them. If that run is longer than in any real plan, quotes replace the backticks of the output.
 limit=60000 most=1000 replaced=
 longest=$({ grep -ao '`*' "$output" || true; } | awk '{ if (length > n) n = length } END { print n + 0 }')
 if [ "$longest" -gt "$most" ]; then
@@ -51,7 +51,7 @@ fence=$(printf '%*s' "$((longest > 2 ? longest + 1 : 3))" '' | tr ' ' '`')
 	echo "### tenure plan: $title"
 	echo
 	echo "$fence"
-	# What is cut in the middle of a character, or is none, is left out; iconv fails then, although it is told to.
+	# iconv -c omits incomplete and invalid characters. It fails if there are any, although -c is set.
 	head -c "$limit" "$output" | tr -- "${replaced:-\\0}" "'" | { iconv -c -f UTF-8 -t UTF-8 2>/dev/null || true; }
 	if [ "$(wc -c <"$output")" -gt "$limit" ]; then
 		echo

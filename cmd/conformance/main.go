@@ -3,8 +3,8 @@
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest --kubeconfig FILE
 //
 // It creates namespaces ssa-conformance-* and CustomResourceDefinitions in the groups trace.example.dev and
-// topology.example.dev, and deletes them at the end, also when it is interrupted. It does not change existing
-// objects. Use it on a server without controllers, as controllers write to objects too.
+// topology.example.dev, and deletes them at the end, also when it is interrupted. It does not change existing objects.
+// Use it on a server without controllers, because controllers write to objects too.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest definitions DIR|FILE…|--kubeconfig FILE
 //
@@ -20,8 +20,8 @@
 // resources must be named one by one, because some of them change how a cluster works. Objects are created in a new
 // namespace, or in the one that --namespace names.
 //
-// It prints the differences, with the rules of doc/spec.md that the server breaks. It can also write them as JUnit
-// XML and as an HTML page.
+// Without a subcommand, the program prints the differences, with the rules of doc/spec.md that the server breaks. It
+// can also write them as JUnit XML and as an HTML page.
 //
 // Exit status: 0 if there is no difference, 1 if there is one, 2 if some traces could not be run, something could not
 // be deleted, or a definition could not be compared.
@@ -73,8 +73,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 	}
 	flags := pflag.NewFlagSet("conformance", pflag.ContinueOnError)
 	load := loader(flags)
-	junit := flags.String("junit", "", "`FILE` to write as JUnit XML")
-	html := flags.String("html", "", "`FILE` to write as a page")
+	junit := flags.String("junit", "", "write the report as JUnit XML to `FILE`")
+	html := flags.String("html", "", "write the report as an HTML page to `FILE`")
 	selected := flags.String("run", "", "run only traces whose name matches `REGEXP`")
 	keep := flags.Bool("keep", false, "leave namespaces and CustomResourceDefinitions")
 	verbose := flags.Bool("verbose", false, "print a line for each trace, and responses that differ as a diff")
@@ -124,7 +124,7 @@ func runResources(ctx context.Context, args []string, stdout io.Writer) (failed 
 	options := conformance.DefinitionsOptions{Parallel: 1}
 	flags.BoolVar(&from.Keep, "keep", false, "leave the objects and the namespace")
 	flags.Uint64Var(&options.Seed, "seed", 1, "`NUMBER` of the first random history")
-	flags.IntVar(&options.Count, "count", 50, "how many histories to run of each resource")
+	flags.IntVar(&options.Count, "count", 50, "number of histories to run for each resource")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -146,16 +146,16 @@ func runResources(ctx context.Context, args []string, stdout io.Writer) (failed 
 	return failed, errors.Join(err, failure, ctx.Err())
 }
 
-// runDefinitions compares the engines. failed reports whether there was a difference without a number in
-// doc/differences.md.
+// runDefinitions compares the engines. failed reports whether there was a difference that doc/differences.md does not
+// list.
 func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (failed bool, err error) {
 	flags := pflag.NewFlagSet("conformance definitions", pflag.ContinueOnError)
 	var options conformance.DefinitionsOptions
 	kubeconfig := flags.String("kubeconfig", "", "`FILE` of a cluster to take all CustomResourceDefinitions from")
 	flags.Uint64Var(&options.Seed, "seed", 1, "`NUMBER` of the first random history")
-	flags.IntVar(&options.Count, "count", 100, "how many histories to run of each definition")
-	flags.DurationVar(&options.Duration, "duration", 0, "run histories for so long, in place of --count")
-	flags.IntVar(&options.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many histories to run at once")
+	flags.IntVar(&options.Count, "count", 100, "number of histories to run for each definition")
+	flags.DurationVar(&options.Duration, "duration", 0, "run histories for this long, instead of --count")
+	flags.IntVar(&options.Parallel, "parallel", runtime.GOMAXPROCS(0), "number of histories to run at the same time")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -180,7 +180,7 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	return failed, errors.Join(err, ctx.Err()) // after an interrupt, the results so far are printed
 }
 
-// write writes a file; for an empty name it does nothing.
+// write creates a file and calls to with it. If the name is empty, it does nothing.
 func write(name string, to func(io.Writer) error) (err error) {
 	if name == "" {
 		return nil

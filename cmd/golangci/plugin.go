@@ -18,8 +18,8 @@
 //	        type: module
 //	        description: finds writes of controllers that own more than they mean
 //
-// "golangci-lint custom" then builds ./custom-gcl. "./custom-gcl run" runs the checks, and with --fix applies the
-// fixes.
+// "golangci-lint custom" then builds ./custom-gcl. "./custom-gcl run" runs the checks; "./custom-gcl run --fix" also
+// applies the fixes.
 package golangci
 
 import (

@@ -21,8 +21,9 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// build writes the files of the site into a folder: the page, its examples, which are the repository's scenarios, the
-// engine, and the Go distribution's script that runs it. The script must have the compiler's version.
+// build writes the files of the site into a folder: the page, the repository's scenarios as examples, the engine, and
+// wasm_exec.js. That script, which runs the engine, is part of the Go distribution, and must have the compiler's
+// version.
 func build(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

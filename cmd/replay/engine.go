@@ -31,15 +31,16 @@ import (
 // the result of upstream's field manager: no server has validated the object, or set fields that only servers set.
 const besideUpstream = "recorded beside upstream"
 
-// engine is a server for such traces. It does only what a field manager does. Other requests before the write, such
-// as for the version, succeed. For traces of a server, it also sets the metadata that every server sets.
+// engine replays traces recorded beside upstream, and traces whose kind only files of schemas define. It does only what
+// a field manager does. Requests that do not write the object, such as for the version, succeed. If a server recorded
+// the trace, engine also sets the metadata that every server sets.
 type engine struct {
 	env     *process.Env
 	catalog *place.Catalog
 	place   place.Place
 	kind    schema.GroupVersionKind
 	found   map[string]any // nil if there is no object
-	served  bool           // a server has recorded the trace
+	served  bool           // the trace was recorded on a server
 }
 
 // isUnknown reports whether the server in this process does not serve the kind of a trace.

@@ -60,7 +60,7 @@ type planner struct {
 	// place returns the place of the objects in a namespace; kindOf returns the kind of a resource.
 	place  func(namespace string) place.Place
 	kindOf func(target recorded.Target) (schema.GroupVersionKind, error)
-	// defined is called after a CustomResourceDefinition was changed.
+	// defined is called after a write to a CustomResourceDefinition.
 	defined func()
 	plans   []*Plan
 }

@@ -44,13 +44,13 @@ type Result struct {
 	Plan *Plan
 }
 
-// replay replays a trace on a new server, or if its kind is only in files of schemas, with the engine alone. The
-// error is the reason why the trace can't be replayed.
+// replay replays a trace on a new server, or with the engine alone if no server recorded the trace, or if only files of
+// schemas have its kind. The error is the reason why the trace can't be replayed.
 func replay(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
 	return replayWith(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
 }
 
-// replayWith replays a trace on a new server that change has modified.
+// replayWith is replay with a function that can change the requests to the server and its responses.
 func replayWith(
 	ctx context.Context, trace *recorded.Trace, schemas []string, change func(http.RoundTripper) http.RoundTripper,
 ) ([]Result, error) {
@@ -99,7 +99,8 @@ func replayWith(
 	return results(trace, compared, p.plans, why), err
 }
 
-// results returns the results of all steps of a trace. compared has the results of the first steps.
+// results returns the results of all steps of a trace. compared has the results of the first steps; the other steps
+// were skipped, for the reason why.
 func results(trace *recorded.Trace, compared []recorded.Result, plans []*Plan, why string) (out []Result) {
 	for i := range trace.Steps {
 		result := Result{Trace: trace.Name, Step: i, Kind: kindOf(&trace.Steps[i]), Skipped: why}

@@ -48,8 +48,8 @@ type FieldManager struct {
 // errors.
 //
 // NewDefaultFieldManager fails if typeConverter is nil, or if a filter excludes a path that can't exist. Other mistakes
-// make the requests fail that are affected by them: Apply and Update return an error for a kind that typeConverter does
-// not know. The FieldManager keeps the type of the kind once it has found it.
+// cause errors only in the affected requests: Apply and Update return an error for a kind that typeConverter does not
+// know. The FieldManager keeps the type of the kind once it has found it.
 func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
@@ -109,10 +109,10 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 	return e, nil
 }
 
-// emptyObject returns objects as they are before creation, at the version of the kind; nil if they then have only an
-// apiVersion and a kind. The creater makes the empty object, except for the Scale of custom resources: objects of this
-// subresource are Go structs, but the creater makes an unstructured object, which the converter rejects. versioned is
-// an object at the version of the kind, or nil.
+// emptyObject returns an object as it is before creation, at the version of the kind; nil if it then has only an
+// apiVersion and a kind. The creater makes this object, except for the Scale of a custom resource: a Scale is a Go
+// struct, but the creater makes an unstructured object, which the converter rejects. versioned is an object at the
+// version of the kind, or nil.
 func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
 	empty, err := m.creater.New(m.kind)
 	if err == nil {

@@ -25,7 +25,7 @@ func carries(obj runtime.Object) bool {
 	return err == nil && accessor.GetManagedFields() != nil
 }
 
-// setEntries sets the managed fields of obj to those of from, in place.
+// setEntries sets the managed fields of from in obj, in place.
 func setEntries(obj, from runtime.Object) error {
 	to, ofTree := obj.(runtime.Unstructured)
 	_, fromTree := from.(runtime.Unstructured)
@@ -93,7 +93,7 @@ func copiedWithoutEntries(obj runtime.Object) runtime.Object {
 	return obj.DeepCopyObject()
 }
 
-// copyLastApplied sets the annotation of after in obj, in place.
+// copyLastApplied makes the last-applied annotation of obj the same as in after, in place, if obj has the annotation.
 func copyLastApplied(obj, after runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// matches reports whether all parts of the rule match a conflict. paths are the readings of its path; one must match.
+// matches reports whether all parts of the rule match a conflict. paths are the marked texts that its path may have;
+// one must match.
 func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, paths []string) bool {
 	group := obj.GroupVersionKind().GroupKind()
 	isField := func(pattern string) bool {
@@ -85,7 +86,7 @@ func marked(path fieldpath.Path) (text string) {
 	return text
 }
 
-// escaped returns the text between the quotes if fieldpath quotes the name.
+// escaped returns the name as fieldpath quotes it, without the quotes.
 func escaped(name string) string {
 	text := strconv.Quote(name)
 	return strings.ReplaceAll(text[1:len(text)-1], "*", `\*`)
@@ -117,7 +118,7 @@ var (
 	atEnd = strings.NewReplacer(ended+mark+"?", mark, ended, "")
 	// Everything that begins like a path may be a path: names may be empty, and may contain dots and brackets.
 	isPath = regexp.MustCompile(`(?s)^[.\[].`)
-	// The maps in which Kubernetes has names with dots.
+	// The maps whose keys often have dots.
 	withDots = regexp.MustCompile(`^(\.metadata\.(?:annotations|labels)|\.(?:data|stringData|binaryData))\.([^\["]+)$`)
 )
 
@@ -165,8 +166,8 @@ func expressionOf(quoted string) string {
 	})
 }
 
-// readings returns the marked texts of the field of an example, which may be written as a server writes it; none if
-// text is not a path.
+// readings returns the marked texts of the paths that text, the field of an example, may mean: servers write paths in
+// another form. It returns none if text is not a path.
 func readings(text string) (paths []string) {
 	names := withDots.FindStringSubmatch(text)
 	isText := names != nil && strings.HasPrefix(text, ".metadata") // annotations and labels have no fields

@@ -106,7 +106,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	if errors.As(err, &wrong) {
 		all = append(all, field.TypeInvalid(pathOf(wrong.Field), field.OmitValueType{},
 			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"),
-				strings.Fields(wrong.Value)[0]))) // followed by the number that was read
+				strings.Fields(wrong.Value)[0]))) // without the number that may follow
 	} else if err != nil {
 		all = append(all, field.Invalid(path, field.OmitValueType{}, "expected another value"))
 	}

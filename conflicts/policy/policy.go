@@ -15,7 +15,8 @@
 // The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
 //
 // A file is for one applier, or for all appliers that use it; it does not name them. The managers of a rule are the
-// owners of the fields in conflict. The managers of a permission are the managers that may own its fields.
+// owners of the fields in conflict. A file may also have permissions: the managers of a permission may own its fields
+// ([Policy.Permits]).
 //
 // [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve,
 // and it can make the decisions for plans.Resolve. Rules can be written in Go as well:
@@ -49,20 +50,20 @@ type Policy struct {
 	Rules []Rule `json:"rules,omitempty"`
 	// Permissions say who may own what, in conflict or not: see [Policy.Permits].
 	Permissions []Permission `json:"permissions,omitempty"`
-	// Examples are conflicts with the decision that is expected of them. "tenure policy test" checks them.
+	// Examples are conflicts with their expected decisions. "tenure policy test" checks them.
 	Examples []Example `json:"examples,omitempty"`
 
 	lines []int // line numbers of the rules, if they were read from a file
 }
 
-// Rule decides the conflicts that match all its fields. An empty field matches everything. In patterns, a * matches zero
-// or more characters; \* is a * itself, and \\ a backslash: see [Quote] and [Exactly].
+// Rule decides the conflicts that match all its fields. An empty field matches everything. In patterns, a * matches
+// zero or more characters; \* is a * itself, and \\ a backslash: see [Quote] and [Exactly].
 type Rule struct {
 	// Managers are names of the owner of the field, such as kubectl-edit or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
 	// Operation is the operation of the owner: Apply or Update.
 	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
-	// Subresource is the subresource that the owner wrote through, such as scale; "" is for writes of the object itself.
+	// Subresource is the subresource that the owner wrote to, such as scale; "" is the main resource.
 	Subresource *string `json:"subresource,omitempty"`
 	// Kinds are kinds of the object, as Deployment, or with the group, as Deployment.apps. One of them has to match.
 	Kinds []string `json:"kinds,omitempty"`
@@ -73,9 +74,9 @@ type Rule struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
 	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the path of the
-	// field, or the path of a field or item that contains it. A * matches characters within one name, or within one pair
-	// of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left
-	// out: a dot outside of quotes separates names, or is part of a name.
+	// field, or the path of a field or item that contains it. A * matches characters within one name, or within one
+	// pair of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be
+	// left out: a dot outside of quotes separates names, or is part of a name.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, give-up, share or refuse.
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
@@ -87,20 +88,20 @@ type Rule struct {
 type Permission struct {
 	// Managers are names of managers, such as my-operator or kubectl-*. One of them has to match.
 	Managers []string `json:"managers,omitempty"`
-	// Operation is the operation by which they own: Apply or Update.
+	// Operation is the operation of the managers: Apply or Update.
 	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
-	// Subresource is the subresource that they write through, such as scale; "" is for writes of the object itself.
+	// Subresource is the subresource that the managers write to, such as scale; "" is the main resource.
 	Subresource *string `json:"subresource,omitempty"`
 	// Kinds and Namespaces are patterns for objects, as in a rule. One of each has to match.
 	Kinds      []string `json:"kinds,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Fields are paths, as in a rule. One of them has to match the field, or a field or item that contains it.
 	Fields []string `json:"fields,omitempty"`
-	// Reason says why.
+	// Reason says why the managers may own the fields.
 	Reason string `json:"reason,omitempty"`
 }
 
-// rule returns a rule that matches the same as the permission.
+// rule returns a rule that matches what the permission matches.
 func (p Permission) rule() Rule {
 	return Rule{
 		Managers: p.Managers, Operation: p.Operation, Subresource: p.Subresource, Kinds: p.Kinds, Namespaces: p.Namespaces,
@@ -108,17 +109,17 @@ func (p Permission) rule() Rule {
 	}
 }
 
-// Example is a conflict with the decision that is expected of it.
+// Example is a conflict with its expected decision.
 type Example struct {
 	// Name says what the example is about.
 	Name string `json:"name,omitempty"`
-	// Object is the object in conflict. Its kind, name, namespace and labels count.
+	// Object is the object in conflict. Its kind, name, namespace and labels are used.
 	Object metav1.PartialObjectMetadata `json:"object"`
 	// Owner is the owner of the field.
 	Owner Owner `json:"owner"`
 	// Field is the path of the field, as in the fields of a rule, without patterns.
 	Field string `json:"field"`
-	// Decision is what is expected.
+	// Decision is the expected decision.
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
 }
 
@@ -240,7 +241,7 @@ func (p *Policy) Permits(obj *metav1.PartialObjectMetadata, owner Owner, field f
 	})
 }
 
-// Names reports whether a permission or a rule has a pattern of managers that matches a manager.
+// Names reports whether a pattern in the managers of a permission or rule matches a manager.
 func (p *Policy) Names(manager string) bool {
 	isNamed := func(managers []string) bool { return len(managers) > 0 && anyOf(managers, manager) }
 	names := func(permission Permission) bool { return isNamed(permission.Managers) }

@@ -7,14 +7,14 @@
 // An apply is skipped only if the server itself returned the same object for the same intent before. So after each
 // change of the object or the intent, two applies are sent: for the second one, the server returns the object
 // unchanged. Further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided.
-// All other errors come from the server.
+// Errors come from the server or from these decisions.
 //
 // # Conflicts
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
-// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller that gives up
-// a field does so as long as the other manager owns it, without a request for it. Package policy decides by fields and
-// owners, in Go or from a file:
+// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller gives up a
+// field as long as the other manager owns it, and needs no request for this decision. Package policy decides by fields
+// and owners, in Go or from a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},
@@ -27,12 +27,12 @@
 //
 // # Stale caches
 //
-// A cached object may be older than the stored object. Then an apply that should be sent may be skipped:
+// A cached object may be older than the stored object. So an apply that should be sent may be skipped:
 //
 //   - If another client changed the object and the cache has not seen the change, an apply that would correct the
 //     change is skipped. A controller that watches the object receives the event later, applies again, and corrects the
 //     change.
-//   - If this process changed the object and the cache has not seen the change, the apply is sent.
+//   - If this process changed the object and the cache has not seen the change, the apply is not skipped.
 //   - A controller that applies once and does not watch must not skip applies: it must read the object from the server,
 //     or send the apply.
 package applier
@@ -69,12 +69,13 @@ type Options struct {
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// Subresource is the subresource of the FieldManager; empty for the main resource.
 	Subresource string
-	// Plan describes how the server processes a merged object; strategy.Strategy.Plan is such a description. Its
+	// Plan describes how the server processes a merged object; strategy.Strategy.Plan returns such options. Their
 	// Manager and Force are ignored.
 	Plan plans.Options
 	// Definition returns a value that identifies the definition of the kind, and everything else that the server's
 	// responses depend on, such as the configuration of admission. The value must be comparable; it is nil while it is
-	// not known. If Definition itself is nil, kinds change only through [Applier.SetFieldManager].
+	// not known. If Definition itself is nil, only [Applier.SetFieldManager] tells the Applier that the kind has
+	// changed.
 	Definition func(context.Context) any
 	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds.
 	IsStoredAsStruct bool
@@ -111,8 +112,7 @@ type Result struct {
 	Resolution *plans.Resolution
 }
 
-// Applier applies the intents of one manager to objects of one kind. It is safe for
-// concurrent use.
+// Applier applies the intents of one manager to objects of one kind. It is safe for concurrent use.
 type Applier struct {
 	options      Options
 	subresources []string // contains Options.Subresource; empty for the main resource

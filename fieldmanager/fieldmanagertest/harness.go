@@ -152,7 +152,8 @@ type Result struct {
 	Object *unstructured.Unstructured
 	// ManagedFields are the entries of Object.
 	ManagedFields managedfields.Entries
-	// Conflicts are the conflicts of an apply; nil if there are none, or if it was rejected for another reason.
+	// Conflicts are the conflicts of a rejected apply; nil if the write succeeded, even with force, or was rejected for
+	// another reason.
 	Conflicts conflicts.Conflicts
 	// Err is the error of the write, which may be Conflicts; nil if it succeeded.
 	Err error

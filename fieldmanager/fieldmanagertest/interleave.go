@@ -28,8 +28,8 @@ type Sample struct {
 
 // Order is one order of the writes, and its result.
 type Order struct {
-	// Writes are the names of the writes in this order: the manager, with a number if a sequence has several, such as
-	// alice.2.
+	// Writes are the names of the writes in this order: the manager, with a number if the manager has several writes,
+	// such as alice.2.
 	Writes []string
 	// Errs are the errors of Writes; nil for each that succeeded.
 	Errs []error
@@ -43,8 +43,8 @@ type Order struct {
 type Interleaving struct {
 	// Total is the number of possible orders. It is larger than len(Orders) if these are a sample.
 	Total *big.Int
-	// Orders are the orders that were run, sorted by their sequences: first those that begin with a write of the first
-	// sequence.
+	// Orders are the orders that were run, sorted by their sequences: orders that begin with a write of the first
+	// sequence come first.
 	Orders []Order
 	// Objects are the distinct final objects of the orders, as YAML without times, in the order of their first
 	// occurrence. Owners are the distinct managed fields.
@@ -63,8 +63,8 @@ func refused(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Owners) <= 1 }
 
 // Interleave runs the writes of all sequences in every order that preserves the order within each sequence. Each run
-// starts from the current object. A write that fails changes nothing, and its sequence continues. Interleave does not
-// change the object of the harness.
+// starts from the current object. A write that fails does not change the object, and its sequence continues. Interleave
+// does not change the object of the harness.
 func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
 	h.t.Helper()
 	return h.server.interleave(h.state, sample, sequences, "", RunOptions{})
@@ -234,9 +234,9 @@ func lasting(live map[string]any) (object, owners string) {
 }
 
 // nearest returns two orders that differ only in two neighbouring writes and have different results; nil if all results
-// are equal. It prefers different objects to different owners. It takes two orders with different results and
-// transforms one into the other with a bubble sort, one swap of neighbours at a time: at least one swap changes the
-// result.
+// are equal. It prefers orders with different objects to orders with different owners. It takes two orders with
+// different results and transforms one into the other with a bubble sort, one swap of neighbours at a time: at least
+// one swap changes the result.
 func (w *interleaver) nearest() *[2]Order {
 	differ := func(a, b Order) bool { return a.Owners != b.Owners }
 	if len(w.report.Objects) > 1 {

@@ -51,7 +51,7 @@ type Played struct {
 	Type *typed.Type
 	// Result is the result of a write. For other steps, it has the object, and the error if the step failed.
 	Result
-	// Plan is the plan of an apply, if it could be planned. Its values belong to the engine.
+	// Plan is the plan of an apply, if it could be planned. Do not change its values.
 	Plan *plans.Plan
 	// Ways are the ways out of the conflicts of an apply.
 	Ways []conflictreport.WayOut
@@ -63,8 +63,9 @@ type Played struct {
 	IsGrouped bool
 }
 
-// Play runs steps without expected results, and returns the result of each. A step that fails changes nothing, and the
-// following steps still run. Writes after an interleave step belong to it, up to the next step of another kind.
+// Play runs steps without expected results, and returns the result of each. A step that fails does not change the
+// object, and the following steps still run. Writes after an interleave step belong to it, up to the next step of
+// another kind.
 func Play(steps []SourceStep) []Played {
 	out := make([]Played, len(steps))
 	parsed := make([]*step, len(steps)) // nil for steps that do not run on their own

@@ -234,7 +234,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 			ResetFields: s.resets(subresource, gvk.Version).Filters(),
 			Clock:       func() time.Time { return s.now },
 			Warnings: func(warning fieldmanager.Warning) {
-				// A write needs the same conversion several times.
+				// The same conversion may fail several times in one write.
 				isSame := func(w fieldmanager.Warning) bool { return w.String() == warning.String() }
 				if !slices.ContainsFunc(s.warnings, isSame) {
 					s.warnings = append(s.warnings, warning)
@@ -286,7 +286,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 	return object, nil
 }
 
-// store returns the state with obj as the stored object, unchanged.
+// store returns the state with obj as the stored object. It adds the kind, name and server-set metadata that obj lacks.
 func (s *server) store(st state, obj any) (state, error) {
 	tree, err := decode(obj)
 	if err != nil {

@@ -81,7 +81,7 @@ func (s *server) serves(subresource, version string) bool {
 		subresource == "scale" && s.replicas[version] != nil
 }
 
-// identify makes the object an object of the built-in kind that the first write has.
+// identify gives the object the kind of tree, unless the kind is already known.
 func (s *server) identify(tree map[string]any) error {
 	if s.kind.Kind != "" {
 		return nil

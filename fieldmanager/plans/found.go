@@ -19,8 +19,8 @@ import (
 // finds the owners among the entries of live, of any version; a path is at the version of its owner's entry. If the
 // response is not a conflict of an apply, FoundBy returns none. It returns an error if a cause matches no entry of
 // live: then the object has changed since, or the server is of an unknown kind. known are conflicts with known values,
-// such as the conflicts of a plan; conflicts that are in known are returned from there. An owner whose entry the apply
-// itself would make, [fieldmanager.BeforeFirstApply], is found only in known.
+// such as the conflicts of a plan; a conflict that is in known is returned with these values. An owner whose entry the
+// apply itself would make, [fieldmanager.BeforeFirstApply], is found only in known.
 //
 // Kubernetes before 1.29 uses structured-merge-diff before v4.4, which overwrites paths of conflicts with other paths:
 // causes repeat paths, or name fields that their owner does not own. Only the owners are correct. So if a cause is

@@ -32,7 +32,7 @@ import (
 // Outcome says what an apply would do.
 type Outcome uint8
 
-// The outcomes, from the one with the least to the one with the greatest effect.
+// The outcomes, from the least to the most severe.
 const (
 	// Unchanged: the object and the owners of its fields do not change (spec rule 13.1). The resourceVersion may
 	// change, because a server may store the same object again.
@@ -67,8 +67,9 @@ type Options struct {
 	// does after merging. The Defaulter of the FieldManager, which is for defaults that a server sets in code, is
 	// always called with both objects.
 	Defaults bool
-	// Defaulter is called with both objects. It changes them as the code of a server in another process does when the
-	// server decodes them; nil does nothing. Unlike the FieldManager's Defaulter, it does not change the plan's Object.
+	// Defaulter is called with live and with the merged object. It sets the defaults that a server in another process
+	// sets in code when it decodes objects; nil does nothing. Unlike the FieldManager's Defaulter, it does not change
+	// the plan's Object.
 	Defaulter func(runtime.Object)
 	// Prepare is called with the merged object. It does what a server does in code before it stores an update, in
 	// addition to resetting the ResetFields of the FieldManager: it restores fields that such a write must not change,
@@ -77,11 +78,11 @@ type Options struct {
 	Prepare func(merged, live runtime.Object)
 	// Validate returns the reason why a server rejects the merged object, after Prepare; New returns it as its error.
 	// live is nil for a create; neither object may be changed. Validate is not called if there is a conflict, because a
-	// server finds conflicts first. Nil rejects nothing.
+	// server finds conflicts first. If Validate is nil, nothing is rejected.
 	Validate func(merged, live runtime.Object) error
 	// Found, if it is not nil, has the conflicts that a server found for the same apply: they replace the conflicts of
-	// the plan. An empty Found means that the server found none. A server can also compare entries of versions for
-	// which the FieldManager has no Converter.
+	// the plan. An empty Found means that the server found none. The server knows more, because it can also compare
+	// entries of versions for which the FieldManager has no Converter.
 	Found conflicts.Conflicts
 	// Semantics decide which values are equal in the comparison of live with the merged object; nil means the
 	// FieldManager's own. They do not affect conflicts, because a server finds conflicts before it decodes values.
@@ -176,7 +177,8 @@ func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 // New assumes a server that merges as the engine does, restores the fields that the write resets (the ResetFields of m)
 // and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result equals the stored
 // object apart from the times of entries. So a plan is correct if live is current, and if the reset fields, defaults
-// and semantics in the options are the server's. A plan does not include validation and admission.
+// and semantics in the options are the server's. A plan does not include admission, and validates only with Validate of
+// the options.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
 	*Plan, error) {
 	if m == nil {
@@ -360,17 +362,17 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 	return nil
 }
 
-// Changes yields the fields of the object that change, without managed fields, like [Changes]. For a conflict, it
-// yields the changes of the apply with force. It yields nothing if the outcome is Unchanged or OwnershipOnly, or if the
-// outcome is Conflict and the values are equal for a server.
+// Changes yields the fields of the object that change, without managed fields, in the order of [Changes]. For a
+// conflict, it yields the changes of the apply with force. It yields nothing if the outcome is Unchanged or
+// OwnershipOnly, or if the outcome is Conflict and the values are equal for a server.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return Changes(p.typ, p.semantics, p.before, p.after)
 }
 
-// Changes yields the fields that differ between two states of an object of type t: first the added or modified fields,
-// then the removed fields, then the reordered lists, each in the order of fieldpath.Set.All. If the only difference is
-// in items that do not fit their type, such as items without a key, their lists are modified. Changes yields nothing if
-// both states are equal in the semantics; nil means the semantics of JSON.
+// Changes yields the fields that differ between two states of an object of type t: first the added fields, then the
+// modified fields, the removed fields, and the reordered lists, each in the order of fieldpath.Set.All. If the only
+// difference is in items that do not fit their type, such as items without a key, Changes yields their lists as
+// modified. Changes yields nothing if both states are equal in the semantics; nil means the semantics of JSON.
 func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if semantics.Equal(t, before, after) {

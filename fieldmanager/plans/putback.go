@@ -12,7 +12,7 @@ import (
 var serverFields = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "deletionTimestamp"), fieldpath.NewPath("metadata", "deletionGracePeriodSeconds")))
 
-// putBack returns the merged object with live's values of all fields that the write must not change: the fields that it
+// putBack returns the merged object with live's values in all fields that the write must not change: the fields that it
 // resets (spec rule 2.9), and serverFields. live is nil for a create.
 func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]any, error) {
 	reset := w.options.ResetFields[w.version]

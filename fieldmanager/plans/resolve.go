@@ -17,7 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Resolution is an intent that results from decisions about conflicts. All conflicts that it still has are forced.
+// Resolution is an intent that results from decisions about conflicts. All conflicts that the intent still has are
+// forced.
 type Resolution struct {
 	// Intent is the intent to apply. It shares memory with the original intent and with live.
 	Intent *unstructured.Unstructured
@@ -33,8 +34,8 @@ type Resolution struct {
 func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan, r.Force) }
 
 // Resolve decides the conflicts of an apply one by one, and returns the resulting intent (spec rule 13.4). It has the
-// same arguments as Apply. If there are conflicts, decide is called once, and returns a decision for each conflict; the
-// method Resolve of a policy is such a function.
+// same arguments as Apply. If there are conflicts, decide is called once, and returns a decision for each conflict; it
+// can call policy.Policy.Resolve.
 //
 //	conflicts.Force   the field stays in the intent, and is taken from its owners
 //	conflicts.GiveUp  the field is removed from the intent, with structs and lists that contained nothing else;
@@ -50,7 +51,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 // Without conflicts, the intent does not change. The error is [New]'s, or says that
 //
 //   - conflicts of two owners over one field were decided differently;
-//   - a field is to be forced, but what contains it is given up;
+//   - a field is to be forced, but its container is given up;
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
 //   - a conflict is over a field that the API version of the intent does not have, and not all conflicts are forced.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
@@ -76,7 +77,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	}
 	options.Found = nil // the conflicts are decided
 	if len(out.Forced) == len(plan.Conflicts) {
-		// The intent does not change, and need not have the fields: they may be of another version.
+		// The intent does not change, and need not contain the fields in conflict, which may be of another version.
 		out.Force, options.Force = true, true
 		out.Plan, err = New(ctx, m, live, out.Intent, options)
 		return out, err
@@ -89,8 +90,8 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	left := fieldpath.NewSet(decided[conflicts.GiveUp]...).Union(shared.Difference(existing))
 	out.Force = !forced.IsEmpty()
 	options.Force = out.Force
-	// The container of a removed field may itself be in conflict: the container is an item or map entry, which stays,
-	// and live has null in its place. Then the container is removed, too.
+	// An item or map entry stays when a field in it is removed. If live has null in its place, the item or entry is
+	// then in conflict itself, and is removed, too.
 	for {
 		tree = leaveOut(t, tree, left, forced)
 		for p := range forced.Difference(allPaths(t, tree)).All() {
@@ -172,7 +173,7 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 }
 
 // withoutKeyField returns the path of the item if p is one of its key fields, because the item needs them. If the key
-// field has its default, it can be removed, because the key of the item stays the same.
+// field has its default, withoutKeyField returns p, because the key of the item stays the same without the field.
 func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fieldpath.Path {
 	if !fieldsets.IsKeyField(p) {
 		return p
@@ -204,9 +205,9 @@ func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) 
 	return out, nil
 }
 
-// LeaveOut returns an intent for m without the paths of set and the paths below them. It also removes declared fields
-// that contained nothing else, because the manager would own them as empty fields. It does not remove items and map
-// entries. The result shares memory with the intent. The error is a [fieldmanager.ObjectError].
+// LeaveOut returns applied, an intent for m, without the paths of set and the paths below them. It also removes
+// declared fields that contained nothing else, because the manager would own them as empty fields. It does not remove
+// items and map entries. The result shares memory with the intent. The error is a [fieldmanager.ObjectError].
 func LeaveOut(ctx context.Context, m *fieldmanager.FieldManager, applied runtime.Object, set *fieldpath.Set) (
 	*unstructured.Unstructured, error) {
 	if m == nil {

@@ -106,7 +106,7 @@ var start = sync.OnceValue(func() *Engine {
 // invalid.
 func Start() *Engine { return start() }
 
-// NewFieldManager returns the field manager for a kind that replaces upstream's field manager. custom is true for
+// NewFieldManager returns the field manager that replaces upstream's field manager for a kind. custom is true for
 // custom resources. The parameters are the same as in apimachinery's package managedfields.
 func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter managedfields.TypeConverter,
 	objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter,
@@ -168,8 +168,8 @@ func (e *Engine) ScaleToParent(parent, scale []metav1.ManagedFieldsEntry, versio
 	return apimachinery.NewScaleHandler(parent, version, mappings).ToParent(scale)
 }
 
-// Answers reports whether Tenure determines results. In the mode Shadow it does not: upstream does, and Tenure only
-// computes writes of field managers.
+// Answers reports whether Tenure determines results. In the mode Shadow, upstream determines results, and Tenure only
+// computes a sample of the writes.
 func (e *Engine) Answers() bool { return e.mode == Tenure }
 
 var (

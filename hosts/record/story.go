@@ -31,7 +31,7 @@ type exchange struct {
 	Query   string            `json:"query,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    any               `json:"body,omitempty"`
-	// Setup marks an exchange that only prepares others. Of its response, only the code is recorded.
+	// Setup marks an exchange that only prepares others. Only the code of its response is recorded.
 	Setup bool `json:"setup,omitempty"`
 	// Settle is the time that kube-apiserver takes until the request has an effect, such as for a policy.
 	Settle string `json:"settle,omitempty"`
@@ -46,7 +46,7 @@ type exchange struct {
 var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-After", "Vary", "Etag"}
 
 // nobody is the address of a host that refuses connections, in requests of a story. It is reserved for documentation.
-// During recording, an address of this machine replaces it, because that refuses connections immediately.
+// During recording, an address of this machine replaces it, because this machine refuses connections immediately.
 const nobody = "192.0.2.1"
 
 // recordStory sends the requests of a story to a server, and writes the responses into the file.

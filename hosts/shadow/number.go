@@ -94,7 +94,7 @@ func (a *answers) explainConflicts(w *write) bool {
 		parsed, err := fieldpath.ParsePath(path)
 		isBoth := slices.Contains(theirs, c) && slices.Contains(ours, c)
 		_, isApplied, _ := unstructured.NestedFieldNoCopy(a.obj, names(parsed)...)
-		return !isBoth && err == nil && isApplied && !l.around(names(parsed)) // others are of another version
+		return !isBoth && err == nil && isApplied && !l.around(names(parsed)) // other paths are of another version
 	})
 }
 
@@ -132,7 +132,8 @@ func (a *answers) isDefault(p differing) bool {
 	return !isApplied && isNothing(before) && isNothing(p.upstream)
 }
 
-// prunesElsewhere reports whether upstream converts what it merged, to remove what the manager dropped.
+// prunesElsewhere reports whether upstream converts the merged object to other versions, to remove fields that the
+// manager dropped.
 func (a *answers) prunesElsewhere(w *write) bool {
 	if _, ok := applied(a.live, w.manager); w.operation != apply || !ok {
 		return false

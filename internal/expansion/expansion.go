@@ -45,8 +45,8 @@ func Check(file []byte) error {
 	if !MayHaveAliases(bytes.NewReader(file)) {
 		return nil
 	}
-	// A decoder of a single document reads content that a decoder of several does not treat as a document, such as ---
-	// {a: b}.
+	// The whole file is checked as one document too: a decoder of a single document reads content, such as --- {a: b},
+	// that a decoder of several documents does not treat as a document.
 	if _, err := Outline(file, max(MaxAdded, len(file))); err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func MayHaveAliases(file io.Reader) bool {
 func Outline(document []byte, maxAdded int) ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
-		// The decoder must not accept what this parser rejects, because it would not be checked. Decoding to an empty
-		// struct only parses.
+		// The decoder must not accept a document that this parser rejects, because its aliases were not measured.
+		// Decoding to an empty struct only parses.
 		if yamlv2.Unmarshal(document, &struct{}{}) == nil {
 			return nil, err
 		}
@@ -100,10 +100,11 @@ func Outline(document []byte, maxAdded int) ([]byte, error) {
 type outline struct {
 	text       []byte
 	added, max int                 // bytes that aliases add
-	expanding  map[*yaml.Node]bool // the sizes of the aliased values that are being expanded
+	expanding  map[*yaml.Node]bool // the aliased values that are being expanded
 }
 
-// write writes a value. If merged is true, it writes only the members of a mapping, or of several.
+// write writes a value. If merged is true, the value is a mapping or a list of mappings, and only their members are
+// written.
 func (o *outline) write(n *yaml.Node, depth int, merged bool) error {
 	if len(o.expanding) > 0 {
 		o.added += valueSize + len(n.Value)

@@ -8,7 +8,8 @@ import (
 // Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
 // the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
 type Builder struct {
-	// first is separate from more, because the argument of a hook is allocated, and most levels have only one element.
+	// first is separate from more to save an allocation: slices that are passed to a hook are allocated, and most
+	// levels have only one element.
 	first member
 	more  []member
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other, because a write usually
-// changes few of the fields of an entry, and an entry of one of many managers has few of the fields that a write
-// changes.
+// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other, because their sizes often
+// differ: a write usually changes few of an entry's fields, and if there are many managers, an entry has few of the
+// fields that a write changes.
 //
 //	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
 func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {

@@ -27,7 +27,7 @@ func Files(paths []string, wanted func(name string) bool) (out []string, err err
 			out = append(out, path)
 			continue
 		}
-		root := path + string(filepath.Separator) // the separator makes a link be followed
+		root := path + string(filepath.Separator) // with the separator, a link is followed
 		err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

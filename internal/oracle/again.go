@@ -31,7 +31,7 @@ import (
 //   - The outcome of a plan is the outcome of the apply.
 //
 // There is one exception (spec rule 4.2): an empty list owns nothing, so a list is removed with the last item that an
-// intent drops, even if the intent has the list empty. The second apply adds the empty list, and nothing else, or
+// intent drops, even if the intent contains the empty list. The second apply adds the empty list, and nothing else, or
 // conflicts over it. The third apply changes nothing, except that it may add entries if there were none.
 type Laws struct {
 	// At returns a field manager whose clock always returns the given time. Its options are the same for every time,
@@ -39,9 +39,9 @@ type Laws struct {
 	At func(time.Time) (*fieldmanager.FieldManager, error)
 	// Type is the type of the objects.
 	Type *typed.Type
-	// Through returns an object, which may be unstructured, as it is stored; nil means unchanged. It may drop nulls and
-	// empty containers, like Go structs. Then times of entries are not compared, because the next apply of a null
-	// changes its merged object again (spec rule 2.3).
+	// Through returns an object, which may be unstructured, as it is stored. If Through is nil, objects are stored
+	// unchanged. Through may drop nulls and empty containers, like Go structs. Then times of entries are not compared,
+	// because the next apply of a null changes its merged object again (spec rule 2.3).
 	Through func(runtime.Object) (runtime.Object, error)
 	// Semantics decide when the plan of a stored object is unchanged.
 	Semantics *typed.Semantics

@@ -51,7 +51,7 @@ func CompareErrors(upstream, tenure error) error {
 	var up, own apierrors.APIStatus
 	errors.As(upstream, &up)
 	errors.As(tenure, &own)
-	// Upstream groups by manager; within a group, its order is fixed.
+	// Upstream's message groups conflicts by manager, in a fixed order within each group.
 	if up.Status().Message != own.Status().Message {
 		return fmt.Errorf("upstream's message: %s\ntenure's message: %s", up.Status().Message, own.Status().Message)
 	}
@@ -212,9 +212,9 @@ func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 	return nil
 }
 
-// WithMissing returns an object of upstream with the fields added that it lacks because of the same difference. missing
-// are the added fields and the containers around them; nil if there are none. An object of upstream that lost its whole
-// content is null (doc/differences.md, 1).
+// WithMissing returns upstream's object with the fields that it lacks because of doc/differences.md, 25. missing are
+// the added fields and the containers around them; nil if there are none. An object that lost its whole content is null
+// in upstream (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
 	if missing = i.missing(tree); !isMap && object != nil || missing.IsEmpty() {

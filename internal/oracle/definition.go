@@ -43,8 +43,8 @@ type History struct {
 	Stored int // number of writes that upstream, or the server, did not reject
 	// Refused counts the writes that a server rejected for reasons other than conflicts, by reason.
 	Refused map[string]int
-	// Uncompared is the number of writes that were sent but not compared, because entries of other versions must be
-	// converted.
+	// Uncompared is the number of writes that were sent but not compared, for example because entries of other versions
+	// must be converted.
 	Uncompared int
 	// Met counts the differences that were found and have a number in doc/differences.md, by number.
 	Met map[int]int

@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// A FailingConverter converts with Converter, but some calls fail: calls to or from Version, or all calls if it is
-// empty, starting with call number First of the write; either only that call, or it and all later ones.
+// A FailingConverter converts with Converter, but some calls fail. It counts the calls to or from Version, or all calls
+// if Version is empty. Call number First fails; if ForGood is true, all later calls fail too.
 type FailingConverter struct {
 	fieldmanager.Converter
 	Version string // group/version
@@ -168,8 +168,8 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 	return nil
 }
 
-// more returns the conflicts that failing has and working does not have, without those over empty lists of the intent:
-// such a list may get lost while conversions work (rule 6.4), and is in the object while they fail.
+// more returns the conflicts that failing has and working does not have, except conflicts over empty lists of the
+// intent: such a list may get lost while conversions work (rule 6.4), and is in the object while they fail.
 func (o Outage) more(failing, working error) (out []string) {
 	var has conflicts.Conflicts
 	errors.As(working, &has)
@@ -192,7 +192,8 @@ func (o Outage) isEmptyList(tree map[string]any, path fieldpath.Path) bool {
 	return ok && len(list) == 0
 }
 
-// lost returns the paths of set without empty lists in the object, which others may lose for the same reason.
+// lost returns the paths of set, except those of empty lists in the object: other managers may lose these for the same
+// reason.
 func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) {
 	for path := range set.All() {
 		if !o.isEmptyList(failing, path) {

@@ -25,7 +25,7 @@ type Gen struct {
 	strict   bool // no value is null, as in metadata, which a server decodes into Go structs
 	fixed    bool // the type does not change
 	served   bool // writes are sent to a server, which validates names and labels
-	outlived bool // a version may stop to exist while entries of it remain
+	outlived bool // a version may cease to exist while entries of it remain
 	size     int  // approximate size of most large lists in one world
 	room     int  // number of items that large lists may still have in the current value
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Grow adds to the entries of an object, in place, what upstream needs to find the items of lists that got another key
-// field with a default: the default, in the keys that lack the field (doc/differences.md, 34). schemaAt returns the
-// schema of the object at a version. Grow is the naive twin of Tenure's operation on sets.
+// Grow adds defaults to keys in the entries of an object, in place: if a list got another key field with a default,
+// upstream finds an item only by a key with this field (doc/differences.md, 34). schemaAt returns the schema of the
+// object at a version. Grow is the naive twin of Tenure's operation on sets.
 func Grow(u *unstructured.Unstructured, schemaAt func(apiVersion string) *spec.Schema) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	items, _ := list.([]any)
@@ -66,7 +66,8 @@ func grown(tree map[string]any, s *spec.Schema) map[string]any {
 	return out
 }
 
-// grownKey returns the name of a member with the defaults of keys added, unless another member is alike.
+// grownKey returns the name of a member with the defaults of keys added. If another member has the same key fields and
+// more, the name stays.
 func grownKey(tree map[string]any, name string, keys []any, s *spec.Schema) string {
 	if len(keys) == 0 || !strings.HasPrefix(name, "k:") {
 		return name

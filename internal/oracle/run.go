@@ -196,9 +196,9 @@ func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-// KeepName copies the metadata of Tenure's object to upstream's if upstream's lost its name or UID, and reports whether
-// it did. In upstream, an apply without name and UID that drops the last owned field of metadata removes all of
-// metadata, including lists without items and the ownership of them (doc/differences.md, 31).
+// KeepName copies the metadata of Tenure's object to upstream's object if the latter has lost its name or UID, and
+// reports whether it did. In upstream, an apply without name and UID that drops the last owned field of metadata
+// removes all of metadata, including lists without items and the ownership of them (doc/differences.md, 31).
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	hasLost := upstream.GetName() == "" && tenure.GetName() != "" || upstream.GetUID() == "" && tenure.GetUID() != ""
 	if !hasLost {
@@ -286,8 +286,8 @@ func (w *World) intent(write Write) (Intent, error) {
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // ToleratesLive reports whether upstream rejects a write because of live, while Tenure does not reject it, but may find
-// conflicts. So live does not fit its type, or the intent (nil for an update) fits it only because of live: Tenure does
-// not validate an atomic value of the intent that equals live's (doc/differences.md, 19).
+// conflicts. In this case, live does not fit its type, or the intent (nil for an update) fits it only because of live:
+// Tenure does not validate an atomic value of the intent that equals live's (doc/differences.md, 19).
 func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false
@@ -340,8 +340,8 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 	return write.Apply && err == nil && intent.AppliedAgain(live, write.Manager, write.Subresource, up.Object, own.Object)
 }
 
-// setSpec changes the type. If types may change or the world is odd, each version gets another topology; if the world
-// is odd, writes also reset other fields.
+// setSpec changes the type. If the world is odd or nulls are frequent, versions may get different topologies; if the
+// world is odd, writes may also reset other fields.
 func (g *Gen) setSpec(w *World, s spec.Schema) error {
 	if w.other = nil; g.odd && g.Chance(2) || g.nulls && w.Live != nil && g.Chance(3) {
 		w.other = new(g.Retype(s))

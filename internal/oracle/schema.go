@@ -111,7 +111,8 @@ func extended(s spec.Schema, name string, v any) spec.Schema {
 	return s
 }
 
-// withAnotherKey returns the schema of a list whose items have one more key field, with a default, if they have any.
+// withAnotherKey returns the schema of a keyed list with one more key field, which has a default. Other lists stay as
+// they are.
 func (g *Gen) withAnotherKey(s spec.Schema) spec.Schema {
 	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any)
 	if len(keys) == 0 || len(keys) == len(keyNames) || s.Items.Schema.Properties == nil {

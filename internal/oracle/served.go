@@ -74,7 +74,7 @@ func (w *World) serve(write Write, h *History) {
 		return
 	}
 	asked := write.Object
-	if !write.Apply { // what the server stores is what it tracks, if it stored what was sent
+	if !write.Apply { // a server tracks what it stores, which must be what was sent
 		if !w.isStored(write, got) {
 			h.Uncompared++
 			return
@@ -90,7 +90,7 @@ func (w *World) serve(write Write, h *History) {
 		return
 	}
 	if !write.Apply && (w.answers[0].err != nil || w.answers[1].err != nil) {
-		h.Uncompared++ // a server stores it without tracking it
+		h.Uncompared++ // a server stores the object without tracking it
 		return
 	}
 	for _, engine := range w.answers { // their results differ at most by a numbered difference
@@ -145,7 +145,7 @@ func (w *World) isStored(write Write, got *unstructured.Unstructured) bool {
 	for path := range t.FieldSet(withoutMetadata(write.Object)).Leaves().All() {
 		sent, _ := t.Get(write.Object.Object, path)
 		stored, _ := t.Get(got.Object, path)
-		_, isMap := sent.(map[string]any) // like the spec of a Go struct, which always exists
+		_, isMap := sent.(map[string]any) // such as the spec of a Go struct, which always exists
 		if hasEmpty(sent) && (len(path) > 1 || !isMap) || !isZero(sent) && !typed.Equal(sent, stored) {
 			return false
 		}

@@ -27,7 +27,8 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 const group = "fuzz.example.dev"
 
-// Versions are the versions of the random type; they differ in name only.
+// Versions are the versions of the random type. They differ only in name, unless setSpec gives them different
+// topologies.
 var Versions = []string{"v1", "v2"}
 
 // World is a type, and an object of that type that both engines write. The type is random (see [World.SetSpec]), or the
@@ -44,7 +45,7 @@ type World struct {
 	now      time.Time
 	gone     string                    // version that no longer exists; empty if all exist
 	intents  map[string]map[string]any // last intent of each manager
-	retyped  bool                      // changed since the last write
+	retyped  bool                      // the type changed since the last write
 	managers map[string]*fieldmanager.FieldManager
 	other    *spec.Schema // type of all versions except the first, if it differs
 	resets   [][]string   // fields, besides the status, that writes to the main resource reset

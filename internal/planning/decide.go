@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Decided is a conflict with the policy's decision and the rule that made it. Its path is one of the object's, see
-// [Target.InParent].
+// Decided is a conflict with the policy's decision and the rule that made it. Its path is a path in the object, even if
+// the plan is for a Scale; see [Target.InParent].
 type Decided struct {
 	conflicts.Conflict
 	policy.Verdict

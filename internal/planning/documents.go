@@ -81,8 +81,8 @@ func Documents(ctx context.Context, p place.Place, docs []document.Document, o O
 // batch is the number of documents that are planned together.
 const batch = 256
 
-// Each plans documents as Documents does, one batch after the other, and calls see with each plan. It keeps no plans,
-// and keeps only those live objects, encoded, that are still to be planned. The documents may be packed.
+// Each plans documents as Documents does, one batch after the other, and calls see with each plan. It keeps no plans.
+// It keeps live objects, encoded, only until they are planned. The documents may be packed.
 func Each(
 	ctx context.Context, p place.Place, docs []document.Document, o Options, see func(*Document),
 ) (untried int) {

@@ -56,7 +56,8 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 	return err
 }
 
-// removesAfter reports whether the next apply removes a field if the move is made before.
+// removesAfter reports whether the next apply after a move removes a field. If the field has several owners, the server
+// need only accept that apply.
 func (p *Planned) removesAfter(
 	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move, f excess.Drifted,
 ) bool {

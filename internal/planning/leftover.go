@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// Half is a list item that an apply removes fields from and does not remove, because another manager owns it.
+// Half is a list item that loses fields by an apply but stays, because another manager owns it.
 type Half struct {
 	Owner managedfields.Key
 	Item  fieldpath.Path

@@ -192,8 +192,8 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 	return p.FieldsInParent(fieldpath.NewSet(gone...)), stay
 }
 
-// MayShare returns the entries that may own gained fields, too: after the apply, they are at versions that can't be
-// compared here.
+// MayShare returns the entries that, after the apply, may also own fields that a manager gains: entries of versions
+// that can't be compared here.
 func (p *Planned) MayShare() []metav1.ManagedFieldsEntry {
 	gains := func(c plans.OwnershipChange) bool { return !c.Gains.Difference(c.Shares).IsEmpty() }
 	if p.Desired.Object == nil || !slices.ContainsFunc(p.Ownership, gains) {

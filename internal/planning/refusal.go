@@ -127,8 +127,8 @@ func deref(k *managedfields.Key) managedfields.Key {
 	return *k
 }
 
-// givenBack returns moves of fields back to the owners of items. These are the fields named by the error that the
-// apply removes from items of other owners.
+// givenBack returns moves of fields back to the owners of items. These are the fields that the apply removes from items
+// of other owners and that the error names.
 func (p *Planned) givenBack(named []string) (out []way) {
 	for _, half := range p.Halves() {
 		w := way{owner: &half.Owner, keeps: true}
@@ -148,8 +148,8 @@ func (p *Planned) givenBack(named []string) (out []way) {
 }
 
 // left returns moves to the manager, by owner, of fields that the apply leaves although the intent lacks them: first
-// unowned fields, then fields of updaters, then fields of appliers. They must be named by the error: the field
-// itself, a field in it, or another item of the same list.
+// unowned fields, then fields of updaters, then fields of appliers. The error must name the field itself, a field in or
+// around it, or another item of the same list.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)
@@ -194,8 +194,8 @@ func (p *Planned) left(named []string) []way {
 	return slices.Concat(nobody, updaters, appliers)
 }
 
-// isNamedIn reports whether one of the named fields is at, below or above a pointer, or for an item in another item
-// of its list.
+// isNamedIn reports whether one of the named fields is at, below or above a pointer or, for a pointer to an item, in
+// the list of the item.
 func isNamedIn(named []string, pointer string, isItem bool) bool {
 	list := pointer
 	if isItem {

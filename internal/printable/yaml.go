@@ -57,8 +57,8 @@ func YAML(data []byte) ([]byte, error) {
 	}), nil
 }
 
-// marked returns a tree with a mark and a number instead of every character that is not printable, except for those
-// that the encoder escapes, and with numbers that it knows.
+// marked returns a tree with a mark and a number in place of each character that is not printable, except characters
+// that the encoder escapes itself. Numbers get Go types that the encoder knows.
 func marked(v any, mark string) any {
 	switch v := v.(type) {
 	case string:

@@ -55,7 +55,7 @@ const maxRecords = 1 << 17
 // finds it.
 //
 //	floor != ""   every write of this process to the object has a resourceVersion ≤ floor
-//	floor == ""   that is unknown since lost; responses to requests that were sent later will show it
+//	floor == ""   no such version is known since the write at lost; the response to a later request will show one
 type record struct {
 	floor     string
 	lost      uint64
@@ -140,9 +140,10 @@ func (m *Memory) Begin(r Request) *Pending {
 // aSecondLater is a duration after which a server certainly dates entries with a later second.
 const aSecondLater = 2 * time.Second
 
-// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second. An
-// intent that must be merged before it changes nothing gives the manager's entry a new time: then the entry moves
-// behind other entries, unless it is already the last Apply entry. entries are the object's entries.
+// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second. If
+// the merged object differs from the stored one although the result does not, the manager's entry gets a new time: in a
+// later second, the entry then moves behind other entries, unless it is already the last Apply entry. entries are the
+// object's entries.
 func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	if time.Since(p.record.since) >= aSecondLater {
 		return true
@@ -274,8 +275,8 @@ func (p *Pending) Learn(s Served) {
 	}
 }
 
-// IsSame reports whether an object in a server's response is the cached object. If the resourceVersion decides what is
-// the same object, Learn compares that.
+// IsSame reports whether an object in a server's response is the cached object. If objects are compared by
+// resourceVersion, IsSame returns true, because Learn compares the resourceVersion.
 func (p *Pending) IsSame(served any) bool {
 	return p.state.version != "" || IsSame(served, p.request.Cached)
 }

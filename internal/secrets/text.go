@@ -13,7 +13,7 @@ const (
 	hiddenLength = 8
 	// maxWork limits the total size of the spellings that are searched, in bytes, and so the time.
 	maxWork = 4 << 20
-	// LeftOut replaces a text with more spellings than that.
+	// LeftOut replaces a text whose spellings exceed maxWork.
 	LeftOut = mark + " (not shown: it may quote values of a Secret)"
 )
 

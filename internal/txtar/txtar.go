@@ -2,7 +2,8 @@
 //
 //	-- name --
 //
-// golang.org/x/tools/txtar defines the format. A requirement on it would be a requirement of every user of the library.
+// golang.org/x/tools/txtar defines the format. This module does not require golang.org/x/tools, because every user of
+// the library would then require it too.
 package txtar
 
 import (

@@ -10,9 +10,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of now that
-// old does not have is invalid under the rules for stored objects, which allow unknown fields and duplicates. Parts
-// that are equal in old are always treated as valid. ok is also false if the values exceed the limits of
+// CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of updated
+// that old does not have is invalid under the rules for stored objects, which allow unknown fields and duplicates.
+// Parts that are equal in old are always treated as valid. ok is also false if the values exceed the limits of
 // [typed.Type.Validate]. except is the path of an entry that is omitted if both values have maps with other entries
 // around it.
 var CompareAndValidate = hooks.CompareAndValidate.(func(
@@ -30,9 +30,9 @@ type Finder interface {
 	// Find returns the child that e selects in v, and the number of children that it selects. If there are several,
 	// Find returns the first.
 	Find(t *typed.Type, v any, e fieldpath.Element) (child any, times int)
-	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values in old and in now at the
-	// path; nil if there is none. The value of duplicate items is a list of the items. A path is valid only until the
-	// next one; clone it to keep it.
+	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values in old and in updated at
+	// the path; nil if there is none. The value of duplicate items is a list of the items. A path is valid only until
+	// the next one; clone it to keep it.
 	Pairs(t *typed.Type, set *fieldpath.Set, old, updated any) iter.Seq2[fieldpath.Path, [2]any]
 }
 

@@ -125,7 +125,7 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	return out
 }
 
-// Refused takes the place of a way out of conflicts that the server refuses: it promises nothing.
+// Refused replaces a way out of conflicts that the server refuses. It promises nothing.
 func Refused(reason string) Suggestion { return Suggestion{Why: "the server refuses it: " + reason} }
 
 // Unavailable is a way out of conflicts that does not exist, with the reason.
@@ -133,7 +133,8 @@ func Unavailable(reason error) Suggestion {
 	return Suggestion{Why: fmt.Sprintf("not possible: %v", reason)}
 }
 
-// WithChanges returns s for an apply after which the server also changes fields of other managers.
+// WithChanges adds to s that the server then also changes the given fields of other managers, so s no longer promises
+// to keep their values.
 func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; the server then also changes " + list(fields) + " of other managers"
@@ -142,8 +143,8 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// WithMigration returns s, which leaves fields to client-side apply, for an apply by kubectl: kubectl then takes these
-// fields over and removes them, because the manifest lacks them.
+// WithMigration adds the effect of kubectl's server-side apply to s, which leaves the given fields to client-side
+// apply: kubectl takes these fields over and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; kubectl's server-side apply then removes " + list(fields) + ", because kubectl apply set them"
@@ -186,7 +187,7 @@ func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion
 	}
 }
 
-// ExtractAt prints the fields of an entry from the object at the entry's version, which the kind in o names.
+// ExtractAt prints the fields of an entry. The kind in o names the entry's version, at which the object is read.
 func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	return Suggestion{
 		Why:    fmt.Sprintf("to extract them, read the object at %s", version),
@@ -304,7 +305,7 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	return append(out, updaters...)
 }
 
-// Separate asks which two writers use the name of one manager and write two values by turns.
+// Separate asks the user to find the two writers that use one manager name and alternate between two values.
 func Separate(manager string) Suggestion {
 	return Suggestion{Why: fmt.Sprintf("find the two writers that use the name %s: two replicas with different "+
 		"configurations, or two manifests that have this object; with a manager name for each, they would conflict", manager)}

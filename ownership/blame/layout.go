@@ -24,7 +24,7 @@ type node struct {
 	first    int
 	last     int
 
-	// The results of attribute, except that add sets elem for map entries; see own.go.
+	// attribute sets these fields, see own.go. Only elem of map entries is set by add.
 	elem    fieldpath.Element
 	typ     *typed.Type
 	kind    Kind

@@ -23,7 +23,7 @@ type cursor struct {
 // place is the ownership that a node inherits from its parents.
 type place struct {
 	whole []int // entries that own the node through an atomic list or map, or a duplicate item, around it
-	// exempt is true if the node never has an owner. below has the paths in the node that never have one; for an
+	// exempt is true if the node never has an owner. below has the paths in the node that never have an owner; in an
 	// exempt node, nil means all paths.
 	exempt bool
 	below  *fieldpath.Set

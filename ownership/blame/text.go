@@ -42,9 +42,9 @@ const managerWidth = 40
 //	+ hpa     Update     5m   │
 //	(nobody)                  │   paused: false
 //
-// A line without a manager is exempt, or only fields in later lines have owners. If a line has a list item and its
-// first field, and their owners differ, the owners are marked with (item) and (field). There is a column for versions
-// if the entries have different ones. Problems are listed below the table. style may be nil.
+// If a line has no manager, its field is exempt, or only fields inside it, in later lines, have owners. If a line has a
+// list item and its first field, and their owners differ, the owners are marked with (item) and (field). There is a
+// column for versions if the entries have different ones. Problems are listed below the table. style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }

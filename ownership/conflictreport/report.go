@@ -34,7 +34,7 @@ type Report struct {
 	Conflicts conflicts.Conflicts `json:"conflicts"`
 	// Ways are the ways out.
 	Ways []WayOut `json:"ways,omitempty"`
-	// Unavailable are the ways that do not exist for these conflicts, each with the reason as its Why, and no Intent.
+	// Unavailable are the ways that do not exist for these conflicts. Their Why is the reason, and their Intent is nil.
 	Unavailable []WayOut `json:"unavailable,omitempty"`
 	// Suggestions are other actions that end the conflicts.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
@@ -100,7 +100,7 @@ func Of(what, manager string, found conflicts.Conflicts) Report {
 	return report
 }
 
-// takes reports whether another manager loses a field by an apply. Without force, only kubectl's client-side manager
+// takes reports whether an apply takes a field from another manager. Without force, only kubectl's client-side manager
 // can lose fields: kubectl's first server-side apply takes them without a conflict.
 func takes(plan *plans.Plan, manager string) bool {
 	return slices.ContainsFunc(plan.Ownership, func(change plans.OwnershipChange) bool {

@@ -134,8 +134,7 @@ func fieldOf(m map[string]any, name string) any {
 	return missing{}
 }
 
-// around returns the texts of two values, cut to a width. Of strings, it returns the part around the first
-// difference.
+// around returns the texts of two values, cut to a width. For strings, it returns the part around the first difference.
 func around(a, b any, width int) (string, string) {
 	x, isText := a.(string)
 	y, areTexts := b.(string)

@@ -105,7 +105,7 @@ func isJudged(e *managedfields.Entry) bool {
 	return !components.Has(e.Manager) && e.Subresource != "status"
 }
 
-// read returns the metadata of an object, on which policies depend, and its entries.
+// read returns the metadata of an object, which policies need, and its entries.
 func read(obj runtime.Object) (*metav1.PartialObjectMetadata, managedfields.Entries, error) {
 	accessor, err := gostruct.Accessor(obj)
 	if err != nil {

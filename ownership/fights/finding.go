@@ -109,7 +109,7 @@ func (f Finding) compare(o Finding) int {
 	)
 }
 
-// fight makes the finding for a field. The counted turns begin with the one before the first return in the window.
+// fight makes the finding for a field. The counted turns begin two turns before the first return in the window.
 func (h *history) fight(f *field, last time.Time, o Options) Finding {
 	from := slices.IndexFunc(f.turns, func(t turn) bool { return t.isReturn && last.Sub(t.first) <= o.Window })
 	from = max(0, from-2) // the turn that is returned to, and the turn between

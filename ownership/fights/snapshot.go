@@ -59,7 +59,7 @@ func (s *snapshot) size() Size {
 	return Size{len(s.entries), len(data)}
 }
 
-// touchedSince returns the sides whose entries are new, have another time, or own other fields, the latest first.
+// touchedSince returns the sides whose entries are new, have another time, or gained fields, the latest first.
 func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 	for _, e := range s.entries {
 		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
@@ -136,8 +136,8 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.before, c.after = old.ownersOf(p), current.ownersOf(p)
-		// The writer of an owned field is the touched side that owns it now. If no owner is touched, it is the only
-		// owner: its entry's time does not change if it writes twice in a second.
+		// The writer of an owned field is the touched side that owns it now. If no owner is touched, the writer is the
+		// only owner, whose entry's time does not change if it writes twice in a second.
 		c.side = only(c.after)
 		if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
 			c.side = touched[i]
@@ -147,8 +147,8 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 	})
 	// Fields that have no owner any more were removed by the side that was touched last. If a side writes twice in a
 	// second, and its second write only removes fields, no side is touched. Then the remover is the side that changed
-	// the other fields of this version, as one write makes one version; if several sides changed fields, versions
-	// were missed. A side that only removes fields of others is Nobody.
+	// the other fields, because one write makes one version. If several sides changed fields, versions were missed. A
+	// side that only removes fields of others is Nobody.
 	remover := only(writers.Delete(Nobody))
 	if len(touched) > 0 {
 		remover = touched[0]

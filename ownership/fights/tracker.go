@@ -84,8 +84,8 @@ type turn struct {
 }
 
 // Observe takes the next version of an object and the time of its write, and returns the findings: fights and flaps
-// that begin or continue, idle writers, and growth. It ignores a resourceVersion that it has observed already;
-// objects may have none. obj is kept until the next version, and must not be changed.
+// that begin or continue, idle writers, and growth. It ignores an object that still has the last observed
+// resourceVersion. Objects need no resourceVersion. obj is kept until the next version, and must not be changed.
 func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 	return t.observe(newSnapshot(obj), when)
 }
@@ -262,7 +262,8 @@ func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Fi
 	return found
 }
 
-// isStatus reports whether a write reports what a side observes. Such values may alternate.
+// isStatus reports whether a write may report what its side observes, as writes to the status and writes of Kubernetes
+// components do. Such values may alternate.
 func isStatus(side Side, path fieldpath.Path) bool {
 	first, _ := path[0].Field()
 	return first == "status" || side.Subresource == "status" || components.Has(side.Manager)

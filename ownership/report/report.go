@@ -18,7 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Options configure a report. The zero Options, except for Now, are the defaults of the command tenure report.
+// Options configure a report. The zero values of all fields except Now are the defaults of the command tenure report.
 type Options struct {
 	// Now is the time of the report.
 	Now time.Time

@@ -19,7 +19,7 @@ type Summary struct {
 
 	ClientSide ClientSide    `json:"clientSide"`
 	Gone       []GoneVersion `json:"gone"`
-	// GoneIn is the number of objects with entries of such versions.
+	// GoneIn is the number of objects with entries of the versions in Gone.
 	GoneIn  int     `json:"goneIn,omitempty"`
 	Unowned Count   `json:"unowned"`
 	Shared  Count   `json:"shared"`
@@ -126,7 +126,7 @@ type Ancient struct {
 	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
-// Finding is the name of a finding that objects are examples of.
+// Finding is the name of a finding, as in Example.Findings.
 type Finding string
 
 // The findings.

@@ -64,8 +64,8 @@ func (s *Set) Union(o *Set) *Set {
 	return &Set{nodes: out}
 }
 
-// UnionOf returns the paths that are in any of the sets. It unites them in pairs, which costs O(n log k) for k sets of
-// n nodes; to add one set after the other would cost O(n k).
+// UnionOf returns the paths that are in any of the sets. It unites them in pairs, which costs O(n log k) for k sets
+// with n nodes in total; adding one set after another would cost O(n k).
 func UnionOf(sets ...*Set) *Set {
 	switch len(sets) {
 	case 0:
@@ -105,8 +105,9 @@ func (s *Set) Intersection(o *Set) *Set {
 	return setOf(out)
 }
 
-// Difference returns the paths of s that are not in o. If o removes nothing, it returns s itself. It keeps a path below
-// a path of o unless o contains it too; see [Set.RecursiveDifference]. For example, the set .b .b.x without .b is .b.x.
+// Difference returns the paths of s that are not in o. If o removes nothing, it returns s itself. Removing a path does
+// not remove the paths below it; [Set.RecursiveDifference] removes these, too. For example, the set .b .b.x without .b
+// is .b.x.
 func (s *Set) Difference(o *Set) *Set { return s.subtract(o, false) }
 
 // RecursiveDifference returns the paths of s that are neither in o nor below a path of o. If o removes nothing, it

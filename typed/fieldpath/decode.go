@@ -25,7 +25,7 @@ import (
 //	    v:JSON     the item of a set with that value
 //	    i:INT      the item at that position
 //
-// A child whose set is {} is a member itself: {} is short for {".":{}}.
+// If the set of a child is {}, the path of the child is in the set: {} is short for {".":{}}.
 //
 // For example, {"f:spec":{".":{},"f:ports":{"k:{\"port\":80}":{}}}} holds .spec and .spec.ports[port=80], but not
 // .spec.ports.
@@ -60,9 +60,9 @@ func errorAt(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within adds e to the front of the path of err. The decoder builds the path of an error while it returns, because to
-// maintain the current path at all times would cost more than the rest of decoding. The path is in reverse order until
-// [located] is called.
+// within adds e to the front of the path of err. The decoder builds the path of an error while it returns, because
+// maintaining the current path at all times would cost more than the rest of decoding. The path is in reverse order
+// until [located] is called.
 func within(e Element, err *SyntaxError) *SyntaxError {
 	err.Path = append(err.Path, e)
 	return err

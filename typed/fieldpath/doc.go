@@ -9,9 +9,9 @@
 //   - A set is canonical: at each level its elements are sorted and distinct, and no branch is empty.
 //   - The nil *Set is the empty set. All methods accept it.
 //   - Sets never change, so objects and goroutines can share them. Operations share branches with their operands.
-//   - A set may contain a path without any path below it, and a path below another path without that other path:
-//     ownership of a container does not imply ownership of its children, or the reverse.
-//   - Elements are equal if their canonical JSON is. Numbers are canonical: 1, 1.0 and 1e0 are one value.
+//   - A set may contain the path of a container without the paths of its children, and the paths of children without
+//     the path of their container: ownership of either does not imply ownership of the other.
+//   - Elements are equal if they have the same canonical JSON. Numbers are canonical: 1, 1.0 and 1e0 are one value.
 //   - Input is bounded in depth and size (spec rules 12.1, 12.2 and 12.3).
 //
 // # Wire format

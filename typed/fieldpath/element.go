@@ -18,7 +18,7 @@ const (
 	indexKind
 )
 
-// KeyField is one field of the key of a keyed list's item.
+// KeyField is one field of an item's key in a keyed list.
 type KeyField struct {
 	// Name is the field's name in the item.
 	Name string

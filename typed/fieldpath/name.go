@@ -104,13 +104,13 @@ func keyFields(text string) (fields []KeyField) {
 	return fieldsOf(object)
 }
 
-// valueOf returns the value with a canonical text.
+// valueOf returns the value whose canonical text is text.
 func valueOf(text string) (v any) {
 	if plain.Scalar(text) == len(text) {
 		return plainValue(text)
 	}
 	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
-		return nil // a text nested deeper than JSON allows
+		return nil // nested deeper than the decoder allows
 	}
 	return canonicalValue(v)
 }

@@ -67,13 +67,13 @@ func (p Path) set() (out *Set) {
 }
 
 // builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
-// the length of paths. Operations on a set recurse as deep as its paths are long, so the caller must bound them.
+// the length of paths. The caller must bound it, because operations on a set recurse as deep as its paths are long.
 //
 // Levels nest, so that a decoder needs only one builder: level returns where a new level begins, and pop removes the
 // nodes of that level and returns them as a set, before the walk continues in the level above.
 //
-// Most sets are small, so the sets of one walk share a few large pieces of memory. A set therefore keeps the memory of
-// other sets alive that were popped since the last reset.
+// Most sets are small, so the sets of one walk share a few large pieces of memory. A set therefore keeps alive the
+// memory of other sets that were popped since the last reset.
 type builder struct {
 	nodes []node
 	// room and sets are the current pieces; size is the number of nodes in the next room.

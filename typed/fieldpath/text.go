@@ -209,8 +209,8 @@ func (r *textReader) quoted() (string, error) {
 }
 
 // Find returns the paths that a text names, among the paths of s and the paths above them. The first dot is optional. A
-// text in the form of [Path.String] names that path. If that path does not exist, the text names each path with this
-// [Path.CauseText], or, if there is none, each path with this text when quotes are left out (spec rule 15.3).
+// text in the form of [Path.String] names that path. If that path does not exist, the text names each path whose
+// [Path.CauseText] equals the text. If there is no such path, quotes are ignored in the comparison (spec rule 15.3).
 func (s *Set) Find(text string) []Path {
 	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
 		text = "." + text
@@ -239,8 +239,8 @@ func (s *Set) leadsTo(p Path) bool {
 	return member || s != nil
 }
 
-// spelled returns the paths in s, below prefix, whose elements have the texts that text consists of, according to
-// spell.
+// spelled returns the paths of s that have the given text: the texts that spell returns for the elements of a path, one
+// after another. It adds prefix to the front of each path.
 func (s *Set) spelled(text string, prefix Path, spell func(Element) string) (found []Path) {
 	for e, entry := range s.Level() {
 		rest, ok := strings.CutPrefix(text, spell(e))

@@ -70,8 +70,8 @@ type compiler struct {
 	// model and steps are the current path of the walk.
 	model string
 	steps []string
-	// stopped is set when the nesting exceeds the limit. It ends the walk, which would otherwise visit a schema that
-	// contains itself once for every path of maxNesting steps.
+	// stopped is set when the nesting exceeds the limit. It ends the walk. Otherwise, the walk would visit every path
+	// of maxNesting steps through a schema that contains itself.
 	stopped bool
 }
 
@@ -140,7 +140,8 @@ func (c *compiler) refer(name string) *typed.Type {
 	return cmp.Or(c.named[name], scalars[0])
 }
 
-// use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
+// use returns the type that m, the schema of a field, item or entry, describes, and whether a map with such entries is
+// untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if name := modelOf(m); name != "" {
 		c.checkExtensions(m.Extensions)
@@ -247,7 +248,7 @@ func (c *compiler) scalarOf(typ, format string) typed.Type {
 	return typed.Type{Scalar: typed.Untyped}
 }
 
-// properties compiles the declared fields of a struct, nil if it has none.
+// properties compiles the declared fields of a struct; it returns nil if the struct has none.
 func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Field {
 	if len(m.Properties) == 0 {
 		return nil
@@ -364,7 +365,7 @@ type SchemaError struct {
 	Detail string
 }
 
-// Error returns "model: path: reason".
+// Error returns "model: path: detail".
 func (e *SchemaError) Error() string {
 	if e.Path == "" {
 		return e.Model + ": " + e.Detail

@@ -48,8 +48,8 @@ type definition struct {
 // CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, in JSON or YAML: its kind at each version
 // in spec.versions, served or not. It does not keep references to the document.
 //
-// CompileCRD completes the schema of a version as a server does: apiVersion and kind are strings, and metadata has the
-// type that it has in built-in kinds, in the object and in every embedded resource, whatever the schema says. Keywords
+// CompileCRD completes the schema of a version as a server does. Whatever the schema says, in the object and in every
+// embedded resource, apiVersion and kind are strings, and metadata has the type that it has in built-in kinds. Keywords
 // that a server drops, such as x-kubernetes-patch-strategy, have no effect. Without a schema, a version is free-form,
 // including its metadata.
 //
@@ -145,8 +145,8 @@ var topologyKeywords = []string{
 }
 
 // bare returns a schema with only the keywords for topology. All other keywords are for validation, or a server drops
-// them, such as x-kubernetes-patch-strategy. Anything that a server rejects but a decoder of schemas accepts is a
-// fault.
+// them, such as x-kubernetes-patch-strategy. bare also reports faults that a server rejects but the decoder of schemas
+// accepts.
 func bare(tree map[string]any, path string, fail func(path, format string, args ...any)) map[string]any {
 	if _, ok := tree["$ref"]; ok {
 		fail(path+".$ref", "not allowed in a CustomResourceDefinition, want the schema itself")

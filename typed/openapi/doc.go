@@ -16,7 +16,7 @@
 //	schema                                    topology
 //	type: object, properties                  struct; other fields are rejected
 //	type: object, additionalProperties        map with free keys
-//	type: object and neither                  map of anything, deduced
+//	type: object without these two            map of anything, deduced
 //	x-kubernetes-preserve-unknown-fields      unknown fields are deduced, here and in all inline schemas below
 //	x-kubernetes-map-type: atomic             atomic map or struct; beside a $ref, for this use of the type only
 //	type: array                               atomic list
@@ -28,7 +28,7 @@
 //	                                          (an integer may have a fraction)
 //	no type                                   anything: scalar, list or map
 //	$ref, allOf of a single $ref              the type that is referred to
-//	default, nullable                         used by [typed.Type.Default], and in the keys of list items
+//	default, nullable                         used by [typed.Type.Default]; keys of list items use defaults, too
 //
 // Recursive schemas become cyclic types. Keywords for validation only (enum, pattern, required, oneOf ...) are
 // ignored.

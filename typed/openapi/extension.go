@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// extensions are the extensions that describe values, and those that Kubernetes' own documents contain.
+// extensions are the known extensions: those that describe values, and others that Kubernetes' own documents contain.
 var extensions = []string{
 	kindKeyword, "x-kubernetes-map-type", "x-kubernetes-list-type", listMapKeys, "x-kubernetes-patch-strategy",
 	"x-kubernetes-patch-merge-key", preserveKeyword, embeddedKeyword, "x-kubernetes-int-or-string",
@@ -97,7 +97,7 @@ func (c *compiler) patchStrategy(extensions map[string]any) listOf {
 	return keyedBy([]string{name})
 }
 
-// keyedBy returns the constructor of an associative list: of a set if keys is empty.
+// keyedBy returns the constructor of a list keyed by keys; of a set if keys is empty.
 func keyedBy(keys []string) listOf {
 	if len(keys) == 0 {
 		return typed.SetList

@@ -22,8 +22,8 @@ import (
 // V3Option is an option of [CompileV3]: [Complete].
 type V3Option uint8
 
-// Complete is for a document of objects that no Kubernetes API server defines. Each kind gets the fields of all
-// objects, whatever its schema says: apiVersion, kind, and metadata of the type [ObjectMeta]. With Complete, these are
+// Complete is for a document of objects that no Kubernetes API server defines. Whatever its schema says, each kind gets
+// the fields that all objects have: apiVersion, kind, and metadata of the type [ObjectMeta]. With Complete, these are
 // errors too: a reference to a schema that is not in the document, a document without kinds, an unknown extension
 // x-kubernetes-*, and a scalar with a default of another type.
 const Complete V3Option = 1
@@ -138,7 +138,7 @@ func (r *Registry) setStatuses(paths map[string]json.RawMessage) {
 				Kind schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 			} `json:"get"`
 		}
-		// Another path with this suffix names no kind.
+		// If another path has this suffix but names no kind, setStatus ignores it.
 		if strings.HasSuffix(path, "/{name}/status") && json.Unmarshal(operations, &status) == nil {
 			r.setStatus(status.Get.Kind, true)
 		}

@@ -38,8 +38,9 @@ type opened struct {
 	prefix string
 }
 
-// A list contains all objects of a resource, by namespace and name. It reads them once, and then updates each object
-// that is written: before the response if this server wrote it, or else when the watch receives it.
+// A list contains all objects of a resource, by namespace and name. It reads all objects once. When an object is
+// written later, it reads this object again: before the response if this server wrote the object, otherwise when the
+// watch receives the write.
 type list[T metav1.Object] struct {
 	ctx     context.Context
 	storage opened

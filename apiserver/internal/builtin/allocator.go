@@ -23,7 +23,7 @@ type bitmap struct {
 
 	lock    sync.Mutex
 	numbers *allocator.AllocationBitmap
-	seen    string // the resourceVersion of the RangeAllocation that has the same numbers
+	seen    string // numbers equals the RangeAllocation with this resourceVersion
 }
 
 // newBitmap returns a factory of bitmaps that are stored under a key.
@@ -109,7 +109,7 @@ func (b *bitmap) Release(number int) error {
 
 // read returns the stored numbers.
 func (b *bitmap) read() *allocator.AllocationBitmap {
-	_, _ = b.update(func() (bool, error) { return false, nil }) // if the storage fails, the numbers of the last update
+	_, _ = b.update(func() (bool, error) { return false, nil }) // if the storage fails, numbers does not change
 	return b.numbers
 }
 

@@ -47,7 +47,7 @@ func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	out := map[string]rest.Storage{}
 	info.VersionedResourcesStorageMap["v1"] = out
 	g := o.group(legacyscheme.Scheme)
-	// add adds storages, unless an error occurred earlier. list has a name and a storage by turns.
+	// add adds storages, unless an error occurred earlier. list is a name, its storage, the next name, and so on.
 	add := func(failed error, list ...any) {
 		if err == nil {
 			err = failed
@@ -214,7 +214,7 @@ func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s %s: connect: %w", network, address, syscall.ECONNREFUSED)
 }
 
-// lookup returns the dialer for nodes, which fails.
+// lookup returns the dialer for nodes, which refuses all connections.
 func lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return refuse, nil }
 
 // nodePorts is kube-apiserver's default range of node ports.

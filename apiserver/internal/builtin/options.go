@@ -124,8 +124,8 @@ func (c codecs) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersio
 		c.group.defaulter, nil, gv, "tenure")
 }
 
-// DefinitionScheme has the kinds of apiextensions.k8s.io. It equals the scheme of that API server, whose package has
-// many more dependencies.
+// DefinitionScheme has the kinds of apiextensions.k8s.io. It equals the scheme in package apiserver of
+// k8s.io/apiextensions-apiserver, which has many more dependencies.
 var DefinitionScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	apiextensionsinstall.Install(scheme)

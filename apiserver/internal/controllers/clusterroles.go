@@ -24,8 +24,8 @@ const aggregationManager = "clusterrole-aggregation-controller"
 // after each write of a ClusterRole, before the response.
 //
 // Several servers of a store may aggregate at the same time. Each apply has the resourceVersion that its role had in
-// the list. So of two servers that apply, the second gets a conflict and lists the roles again: rules from an outdated
-// list never remain.
+// the list. So if two servers apply to the same role, the second server gets a conflict and lists the roles again:
+// rules from an outdated list never remain.
 func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 	if c.options.External {
 		return nil
@@ -57,7 +57,8 @@ func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 					return fmt.Errorf("aggregated rules of ClusterRole %s: %w", role.Name, err)
 				}
 				roles[i] = obj.(*rbacv1.ClusterRole)
-				isStable = isStable && roles[i].ResourceVersion == role.ResourceVersion // an empty intent leaves rules of others
+				// An apply of an empty intent changes nothing if others own the rules.
+				isStable = isStable && roles[i].ResourceVersion == role.ResourceVersion
 			}
 			if isStable {
 				break

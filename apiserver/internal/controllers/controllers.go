@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Tables      *resources.Current
 	Definitions *custom.Controller
-	// Plugins have the admission configurations. It is nil if these have no effect.
+	// Plugins loads the admission configurations. It is nil if configurations have no effect.
 	Plugins *plugins.Plugins
 	// Admission validates the deletes of a Namespace's contents.
 	Admission admission.Interface

@@ -37,7 +37,7 @@ var Prefix = resources.PrefixOf(Plural.GroupResource())
 type Controller struct {
 	builtin []resources.Group
 	options Options
-	// OnTerminating, if not nil, is called for each definition that is being deleted. Its caller then calls Finalize.
+	// OnTerminating, if not nil, is called for each definition that is being deleted. It schedules a call of Finalize.
 	OnTerminating func(name string)
 
 	lock   sync.Mutex
@@ -46,7 +46,7 @@ type Controller struct {
 	stored map[string]stored      // all definitions in the store, by name
 }
 
-// stored is what the controller knows about each definition in the store, also about those that it does not serve.
+// stored is what the controller knows about each definition in the store, including definitions that it does not serve.
 type stored struct {
 	resourceVersion, group string
 	names                  apiextensionsv1.CustomResourceDefinitionNames // the accepted names
@@ -93,7 +93,7 @@ func (c *Controller) Load(ctx context.Context) error {
 			ended, errs = append(ended, before...), append(errs, err)
 		}
 	}
-	c.publish(ended...) // even after an error, publishes what was read before it
+	c.publish(ended...) // even after an error: definitions that were read are published
 	return errors.Join(append(errs, err)...)
 }
 
@@ -116,8 +116,8 @@ func (c *Controller) Reload(ctx context.Context, name string) error {
 }
 
 // reload reads a definition, and updates its status and its resources. If accepted names change, it then reloads the
-// definitions of the same group that lack names, because they may get them now. It returns the replaced and deleted
-// definitions.
+// definitions of the same group that lack names, because these names may be free now. It returns the replaced and
+// deleted definitions.
 func (c *Controller) reload(ctx context.Context, name string) (ended []*Definition, err error) {
 	crd, err := c.read(ctx, name)
 	if err != nil {

@@ -25,8 +25,8 @@ var approvals = map[apihelpers.APIApprovalState]string{
 	apihelpers.APIApproved: "ApprovedAnnotation", apihelpers.APIApprovalBypassed: "UnapprovedAnnotation",
 }
 
-// setStatus sets status.acceptedNames and the conditions NamesAccepted and Established. In a group of Kubernetes, it
-// also sets KubernetesAPIApprovalPolicyConformant.
+// setStatus sets status.acceptedNames and the conditions NamesAccepted and Established. For a protected group, such as
+// *.k8s.io, it also sets KubernetesAPIApprovalPolicyConformant.
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptedNames(crd)
 	set := func(condition apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus,
@@ -97,7 +97,8 @@ func (c *Controller) updateStatus(
 type conflict struct{ reason, message string }
 
 // acceptedNames returns the accepted names of crd. If another definition of the group already uses a name, that is a
-// conflict, and the previously accepted name is kept. As in kube-apiserver, the conflict of the last name is reported.
+// conflict, and the previously accepted name is kept. If several names are in conflict, the last conflict is reported,
+// as in kube-apiserver.
 func (c *Controller) acceptedNames(
 	crd *apiextensionsv1.CustomResourceDefinition,
 ) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
@@ -176,7 +177,7 @@ func (c *Controller) finalize(ctx context.Context, crd *apiextensionsv1.CustomRe
 		return err
 	}
 	if err := c.deleteObjects(ctx, crd); err != nil {
-		return err // not in the condition: this write would cause the next attempt at once
+		return err // the condition does not report err: a write of the status would start the next attempt at once
 	}
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		return update(apiextensionsv1.ConditionFalse, "NeverEstablished", "resource was never established")

@@ -59,7 +59,7 @@ type Definition struct {
 	served   func() []*resources.Resource
 	opened   sync.Mutex
 	storages *storages       // nil until they are opened
-	ended    context.Context // done when other resources replace these
+	ended    context.Context // done when the resources are replaced or no longer served
 	end      context.CancelFunc
 }
 

@@ -2,7 +2,7 @@
 //
 //	/openapi/v2              everything
 //	/openapi/v3              the URLs of the OpenAPI 3 documents, with hashes
-//	/openapi/v3/PATH         what /PATH serves: a group version, or a path without resources
+//	/openapi/v3/PATH         the document of /PATH, which is a group version or a path without resources
 //
 // Upstream's code computes documents from the current resource table when they are first requested. The document of a
 // group version is cached until its resources change, a built-in one for the lifetime of the process.

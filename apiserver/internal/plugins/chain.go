@@ -31,7 +31,7 @@ func (p *Plugins) Admission() admission.Interface {
 	return metrics.WithStepMetrics(chain)
 }
 
-// Handles returns true: hooks see all operations.
+// Handles returns true, because webhooks and policies may handle all operations.
 func (c *Chain) Handles(admission.Operation) bool { return true }
 
 // Admit calls everything that may mutate the object of a write. If the reinvocationPolicy of a webhook or policy

@@ -73,7 +73,7 @@ type typeConverters struct {
 	plugins *Plugins
 
 	lock  sync.Mutex
-	table int64 // generation of the resource table that made belongs to
+	table int64 // generation of the resource table from which made was computed
 	made  map[schema.GroupVersion]managedfields.TypeConverter
 }
 

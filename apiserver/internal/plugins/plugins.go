@@ -6,8 +6,8 @@
 // ([Plugins.Reload]), so that the configuration takes effect from the next request on. Plugins read all other objects
 // from the storage too.
 //
-// Without configurations, a write costs one atomic load. The first write that needs a plugin creates it, with its CEL
-// environment.
+// Without configurations, policies and webhooks cost a write only a few atomic loads. The first write that needs a
+// plugin creates it, with its CEL environment.
 package plugins
 
 import (
@@ -195,8 +195,8 @@ func (p *Plugins) validate(ctx context.Context, a admission.Attributes, o admiss
 	return plugins.validating.Validate(ctx, a, o)
 }
 
-// excluded are the resources that webhooks and policies do not get, as in kube-apiserver: they could lock a cluster
-// out.
+// excluded are the resources that webhooks and policies do not get, as in kube-apiserver: a webhook or policy for these
+// resources could lock users out of the cluster.
 var excluded = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},

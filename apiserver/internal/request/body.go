@@ -66,9 +66,9 @@ func (l Limits) check(mediaType string, data []byte, target Target) error {
 
 const tooDeep = "the body of the request is nested too deep: expected at most %d levels"
 
-// minIndicators is how many indicators any YAML may have. A body may have one more for each bytesPerIndicator of its
-// bytes: a parser takes up to 400 bytes for the value that an indicator begins. Objects in block style have one
-// indicator in about 12 bytes. Clients can send denser objects as JSON.
+// An indicator is a character that may begin a value in YAML, such as a comma or [. Any YAML may have minIndicators,
+// and one more for each bytesPerIndicator of its bytes: a parser takes up to 400 bytes for the value that an indicator
+// begins. Objects in block style have one indicator in about 12 bytes. Clients can send denser objects as JSON.
 const (
 	minIndicators     = 64 << 10
 	bytesPerIndicator = 4
@@ -92,7 +92,8 @@ func (l Limits) CheckYAML(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// indicators returns how many bytes in YAML may begin a value. A parser makes at most two nodes of a value.
+// indicators returns the number of indicators in YAML. A parser makes at most two nodes for the value that an indicator
+// begins.
 func indicators(data []byte) (n int) {
 	for i, c := range data {
 		switch c {

@@ -18,8 +18,8 @@ import (
 )
 
 // A body is decoded only if the resulting Go structs take at most minMemory, plus memoryPerByte for each of its bytes
-// (spec rule 12.9). An empty container takes 2 bytes in protobuf or 3 bytes in a JSON list, but 600 bytes as a struct.
-// Objects that people and controllers write have far more text for each struct. The densest of them are
+// (spec rule 12.9). An empty Container of a Pod takes 2 bytes in protobuf or 3 bytes in a JSON list, but 600 bytes as a
+// struct. Objects that people and controllers write have far more text for each struct. The densest of them are
 // CustomResourceDefinitions, with 35 bytes of structs for each byte of the body. Custom resources become maps and lists
 // of any, which need no limit, because they take about as much as the densest objects.
 const (
@@ -60,7 +60,7 @@ func (t Target) CheckJSON(data []byte) error {
 	w := newWeight(len(data))
 	values := bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("["))
 	if values*maxValue < w.limit {
-		return nil // true for most bodies
+		return nil // most bodies are that small
 	}
 	var named schema.GroupVersionKind
 	if found, err := kubejson.DefaultMetaFactory.Interpret(data); err == nil {

@@ -61,7 +61,7 @@ type Resource struct {
 // A Subresource is a subresource such as status or scale.
 type Subresource struct {
 	Name  string                  `json:"name"`
-	Kind  schema.GroupVersionKind `json:"kind"` // kind of the bodies; its group and version default to the resource's
+	Kind  schema.GroupVersionKind `json:"kind"` // of the bodies; in the group version of the resource by default
 	Verbs []string                `json:"verbs"`
 }
 

@@ -12,9 +12,9 @@ import (
 
 // A Route handles requests to paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
 //
-// The resource, subresource, namespace and name of a request always equal its RequestInfo, which is authorized: a path
-// has a route only if its RequestInfo was read from a path of this form. So a request to the storage is always the
-// request that was authorized. The exceptions are kube-apiserver's:
+// Authorization checks the RequestInfo of a request. The resource, subresource, namespace and name that the storage
+// gets equal the RequestInfo, because a path has a route only if its RequestInfo was read from a path of this form. So
+// a request to the storage is always the request that was authorized. The exceptions are kube-apiserver's:
 //
 //   - a Namespace is its own namespace: its RequestInfo has the Namespace's name as namespace and as name;
 //   - the body of a create names the object, unless the path does;
@@ -23,7 +23,8 @@ type Route struct {
 	*Resource
 	Subresource string
 
-	// verbs are the verbs of a built-in resource by method, and of a custom resource by the verb of the RequestInfo.
+	// verbs maps the method of a request to its verb, for a built-in resource. For a custom resource, it maps the verb
+	// of the RequestInfo.
 	verbs map[string]string
 }
 
@@ -50,8 +51,8 @@ type form struct {
 	hasMore     bool
 }
 
-// formOf returns the form of the path of a request. kube-apiserver's router of custom resources reads nothing but the
-// RequestInfo, so what a RequestInfo passes over is passed over there.
+// formOf returns the form of the path of a request. kube-apiserver's router of custom resources reads only the
+// RequestInfo. So for custom resources, formOf ignores the segments of a path that this router ignores.
 func formOf(info *apirequest.RequestInfo, isCustom bool) form {
 	f := form{
 		resource: info.Resource, isNamed: len(info.Parts) > 1, subresource: info.Subresource,
@@ -128,8 +129,8 @@ func (r *Resource) newRoutes() map[form]*Route {
 }
 
 // addCustom adds the routes of a custom resource. Like kube-apiserver's handler, they depend on the verb of the
-// RequestInfo and not on the method, so a watch may have any method. An update without a name has a route, because its
-// error is a different one.
+// RequestInfo and not on the method, so a watch may have any method. An update or patch without a name has a route,
+// because it gets another error than a path without a route.
 func (r *Resource) addCustom(add func(f form, verbs map[string]string)) {
 	allow := func(verbs ...string) map[string]string {
 		out := map[string]string{}

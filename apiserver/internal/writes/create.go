@@ -81,7 +81,7 @@ var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 // maxGenerated is the maximum length of a generateName that is not shortened.
 const maxGenerated = 63 - 5
 
-// generateName sets a generated name with the suffix of the host.
+// generateName sets the name of an object with a generateName. Handler.Suffix returns the suffix of the name.
 func (c *call) generateName(obj runtime.Object) {
 	o, err := meta.Accessor(obj)
 	if err != nil || c.Suffix == nil || o.GetName() != "" || o.GetGenerateName() == "" {

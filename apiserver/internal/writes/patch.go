@@ -71,7 +71,7 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	p := &patcher{call: c, patchType: patchType, options: &metav1.PatchOptions{}}
-	// A patch has the type of the endpoint's kind, even if it names another kind.
+	// A patch is decoded into the type of the endpoint's kind, even if it names another kind.
 	target := request.As(request.Kinds(c.Scope.Creater, c.Scope.Kind)(schema.GroupVersionKind{}))
 	if patchType == types.JSONPatchType {
 		target = request.As(reflect.TypeFor[[]operation]())
@@ -257,8 +257,8 @@ const (
 	unfoldedPerByte = 32
 )
 
-// checkPaths rejects operations whose paths are too long for the size of the object and the patch. Paths of moves and
-// copies are added, because these operations may nest values deeper.
+// checkPaths rejects operations whose paths are too long for the size of the object and the patch. The lengths of the
+// paths of moves and copies are summed up, because these operations may nest values deeper.
 func checkPaths(patch jsonpatch.Patch, size int) error {
 	longest, nested := 0, 0
 	for _, op := range patch {

@@ -133,8 +133,8 @@ func (c *call) manager(requested string) string {
 	return managedfields.ManagerFromUserAgent(c.request.UserAgent())
 }
 
-// matchNamespace sets the namespace of the request in an object without a namespace, and rejects an object with
-// another.
+// matchNamespace sets the namespace of the request in an object without a namespace, and rejects an object with another
+// namespace.
 func (c *call) matchNamespace(obj runtime.Object) error {
 	o, err := meta.Accessor(obj)
 	if err != nil {

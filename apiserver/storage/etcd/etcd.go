@@ -55,9 +55,9 @@ type Options struct {
 	Prefix string
 	// Timeout is how long Open and Ready wait for etcd; 0 means DefaultTimeout. Other calls wait until their context ends.
 	Timeout time.Duration
-	// CompactEvery is the interval at which the store compacts etcd's history, each time up to the revision of the time
-	// before. 0 means DefaultCompactEvery; a negative duration disables compaction. Several servers may have this option:
-	// only one of them compacts at a time.
+	// CompactEvery is the interval at which the store compacts etcd's history. Each compaction ends at the revision
+	// that was current one interval before. 0 means DefaultCompactEvery; a negative duration disables compaction.
+	// Several servers may have this option: only one of them compacts at a time.
 	CompactEvery time.Duration
 }
 

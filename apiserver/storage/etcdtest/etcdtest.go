@@ -147,7 +147,7 @@ func (e *Etcd) follow(out io.Reader, ready func()) {
 		e.log = e.log[max(0, len(e.log)-30):]
 		e.mu.Unlock()
 	}
-	if lines.Err() != nil { // a line that is too long; if nobody read the rest, etcd would stop at its next line
+	if lines.Err() != nil { // a line is too long; etcd would stop at its next line if nobody read the output
 		_, _ = io.Copy(io.Discard, out)
 	}
 }

@@ -3,7 +3,6 @@
 //
 // Each engine is set up as in a server. Where there is a choice, the setup is the one that is cheaper for upstream: a
 // conversion to an object's own version costs nothing and copies nothing, and there are no defaults.
-// nothing and copies nothing, and there are no defaults.
 package engines
 
 import (
@@ -19,7 +18,7 @@ import (
 type FieldManager interface {
 	// Apply makes an apply. The result of either engine may share memory with live and applied; neither is changed.
 	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
-	// Update tracks an update. Upstream changes now and returns it.
+	// Update tracks an update. Upstream changes updated and returns it.
 	Update(live, updated runtime.Object, manager string) (runtime.Object, error)
 }
 

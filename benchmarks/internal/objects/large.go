@@ -80,7 +80,8 @@ func CRD() *unstructured.Unstructured {
 // Schema returns the schema of about 300 KB that [CRD] uses for spec.
 func Schema() map[string]any { return schemaOf(0) }
 
-// schemaOf returns the schema of a struct, nested down from depth, with structs, lists, maps and scalars.
+// schemaOf returns the schema of a struct with structs, lists, maps and scalars. A struct at depth 4 has no structs and
+// lists.
 func schemaOf(depth int) map[string]any {
 	properties := map[string]any{}
 	for i := range 6 {

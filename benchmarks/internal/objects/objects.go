@@ -107,7 +107,7 @@ func Set(obj *unstructured.Unstructured, v any, path ...string) {
 	must(unstructured.SetNestedField(obj.Object, v, path...))
 }
 
-// Item returns the item of the list at a path whose field has a value.
+// Item returns the item whose field has a value, from the list at a path.
 func Item(obj *unstructured.Unstructured, field, value string, path ...string) map[string]any {
 	list, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
 	must(err)

@@ -71,7 +71,7 @@ func conflicting(k engines.Kind, live runtime.Object, intent *unstructured.Unstr
 	}}
 }
 
-// updating returns a case that updates live to now.
+// updating returns a case that updates live to updated.
 func updating(k engines.Kind, live, updated runtime.Object, manager string) *Case {
 	return &Case{live, func(e engines.Engine) (Body, error) {
 		m, err := e.FieldManager(k)

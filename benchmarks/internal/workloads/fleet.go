@@ -42,9 +42,9 @@ func fleetUpdate() (*Case, error) {
 	return updating(engines.Fleet, live, updated, "labeller"), nil
 }
 
-// managers returns a no-op apply by one of count managers to an object with n items. Each manager applies as many items
-// as each says; nobody owns the other items. Both few and many items have a row, because an engine may search for a few
-// items linearly.
+// managers returns a no-op apply by one of count managers to an object with n items. The parameter each is the number
+// of items that a manager applies; nobody owns the other items. Both few and many items have a row, because an engine
+// may search for a few items linearly.
 func managers(n, count, each int) (*Case, error) {
 	fleet := objects.Fleet(n)
 	if n < count*each {

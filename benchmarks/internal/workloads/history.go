@@ -14,8 +14,8 @@ import (
 // epoch is the time of the first write of a history; each later write is one minute after the previous one.
 var epoch = time.Date(2026, 1, 5, 8, 30, 0, 0, time.UTC)
 
-// history makes managed fields by writing an object with upstream, which defines them. The caller provides the object:
-// in a cluster, objects have defaults and a status that a history of two writes would not produce.
+// history makes managed fields by writing an object with upstream, because upstream defines managed fields. The caller
+// provides the object: in a cluster, objects have defaults and a status that a history of two writes would not produce.
 type history struct {
 	kind    engines.Kind
 	entries []metav1.ManagedFieldsEntry

@@ -28,8 +28,8 @@ func All() []*analysis.Analyzer {
 var MetadataUpdate = &analysis.Analyzer{
 	Name: "metadataupdate",
 	Doc: "find updates of objects in which only metadata was changed\n\nAn update sends the whole object. The " +
-		"controller then owns fields that its Go types encode differently, set or drop, and the user's next apply is " +
-		"in conflict.",
+		"controller then owns fields that its Go types set, drop or encode differently, and these fields cause " +
+		"conflicts in the user's next apply.",
 	Run: func(pass *analysis.Pass) (any, error) {
 		copies := copies{}
 		eachUpdate(pass, func(call *ast.CallExpr, fn *ast.FuncDecl, obj types.Object) {

@@ -21,11 +21,12 @@ const (
 	unknown
 )
 
-// metadataFields are the metadata fields, embedded in Go types, that callers change directly; setters change them
-// too.
+// metadataFields are the metadata fields that callers can change directly, because they are embedded in Go types.
+// Setters change them too.
 var metadataFields = []string{"ObjectMeta", "Labels", "Annotations", "Finalizers", "OwnerReferences"}
 
-// onlyRead has the packages and methods that do not change objects passed to them.
+// onlyRead and onlyReadMethods have the packages and methods that do not change objects passed to them. metadataSetters
+// are functions that change only the metadata.
 var (
 	onlyRead = []string{"fmt", "errors", "log", "log/slog", "reflect", "k8s.io/klog",
 		"github.com/go-logr", "go.uber.org/zap", "k8s.io/client-go/tools/"}
@@ -81,9 +82,9 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 	return max(found, elsewhere), first
 }
 
-// changesIn returns the kind of changes to a variable in a node, without nested function literals, and the first
-// position. That may be where a map of the metadata was stored in another variable, through which it is changed
-// later.
+// changesIn returns the kind of changes to a variable in a node, without nested function literals, and the position of
+// the first change. A statement that stores a map of the metadata in another variable counts as a change for the
+// position, because the map may be changed through that variable later.
 func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object) (found kind, first token.Pos) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		k, isShared := nothing, false
@@ -195,8 +196,8 @@ func rootOf(pass *analysis.Pass, e ast.Expr) (root types.Object, path []string) 
 	}
 }
 
-// changeByCall returns the kind of change that a call makes to a variable: a call with the variable or a part of it
-// as an argument, or of its method.
+// changeByCall returns the kind of change that a call makes to a variable. The variable, or a part of it, is an
+// argument or the receiver of the call.
 func changeByCall(pass *analysis.Pass, call *ast.CallExpr, obj types.Object) kind {
 	isAbout := false
 	for i, arg := range call.Args {

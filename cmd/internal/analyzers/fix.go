@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// copies are the blocks to which fixes add a copy of an object, by the copy's name.
+// copies has the blocks to which fixes add a copy of an object, by the name of the copy.
 type copies map[string][]ast.Node
 
 // patch returns the fix for an update: a copy of the object before its first change, and a patch with the same

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// flow is the code that may run between the last replacement of a variable's object and a call. An object is replaced if
-// the variable is declared or assigned, or if a call of a client writes its response into the object.
+// flow is the code that may run between the last replacement of a variable's object and a call. An object is replaced
+// if the variable is declared or assigned, or if a client's call writes a response into the object.
 type flow struct {
 	nodes   []ast.Node // statements and expressions
 	isRead  bool       // on some path, the last replacement is a Get

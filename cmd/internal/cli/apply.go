@@ -261,11 +261,11 @@ func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, delete
 // applyStage applies plans concurrently, and prints results in the order of the plans. It returns how many failed.
 func (f *planFlags) applyStage(p place.Place, stage []planning.Planned) (failed int) {
 	env, stdout, workers := f.env, f.env.Stdout, f.concurrency
-	if f.format != "" { // objects are printed there
+	if f.format != "" { // stdout has the objects in that format
 		stdout = env.Stderr
 	}
 	if rank(stage[0]) == 0 {
-		workers = 1 // applies of CRDs and namespaces change what is known of kinds
+		workers = 1 // applies of CRDs change which kinds are known
 	}
 	shown, errs := make([]*place.Desired, len(stage)), make([]error, len(stage))
 	for i := range stage {
@@ -293,7 +293,7 @@ func (f *planFlags) applyStage(p place.Place, stage []planning.Planned) (failed 
 	return failed
 }
 
-// applyShown applies a plan, on condition that the object is still the one that was planned.
+// applyShown applies a plan, but only if the object has not changed since it was planned.
 func (f *planFlags) applyShown(p place.Place, one *planning.Planned) error {
 	object, err := place.ApplyShown(f.env.Context, p, one.Target, one.Stored().Tree, cluster.WriteOptions{
 		Manager: f.manager, Subresource: f.subresource, Force: f.force || one.Options.Force,
@@ -313,8 +313,8 @@ func stageOf(changes []planning.Planned) (n int) {
 	return n
 }
 
-// rank orders applies: CRDs and namespaces first, as other objects need them; Pods last, as their admission needs
-// other objects.
+// rank orders applies: CRDs and namespaces first, because other objects need them; Pods last, because their admission
+// needs other objects.
 func rank(p planning.Planned) int {
 	switch p.Kind.GroupKind() {
 	case place.DefinitionKind, place.NamespaceKind:

@@ -63,7 +63,8 @@ func (e *auditEvent) query() url.Values {
 	return u.Query()
 }
 
-// manager returns the field manager of a write: the request's, or the name that a server derives from the user agent.
+// manager returns the field manager of a write: the name in the request, or the name that a server derives from the
+// user agent.
 func (e *auditEvent) manager() string {
 	return cmp.Or(e.query().Get("fieldManager"), managedfields.ManagerFromUserAgent(e.Agent))
 }

@@ -1,5 +1,6 @@
 // Package cli has the commands of tenure: flags, help and exit statuses, in files that are named after the commands.
-// Package place knows where objects are, package view how they are printed.
+// Package place reads and writes the objects of a place, which is a cluster, a store or a set of files; package view
+// prints them.
 //
 // To add a command, write a function like newExtract in a file of its own, and add it to Root. A command that moves
 // ownership is a row of moveVerbs instead. A function that adds flags also registers their checks (checkBefore). Code
@@ -38,7 +39,7 @@ func Process() process.Env {
 }
 
 // Main runs the command with its arguments, without the name of the program, and returns the exit status: 0 for
-// success, 1 for errors. Help texts document other statuses.
+// success, 1 for errors. The help texts of commands document other statuses.
 func Main(env process.Env, args []string) int {
 	if env.Now == nil {
 		env.Now = time.Now
@@ -115,7 +116,8 @@ delete act only on stores and files: in a cluster, use plan --apply, kubectl rep
 and kubectl delete.
 
 Exit status: 0 on success, 1 on a conflict or any error, 4 if some objects could not
-be read (stderr names them). For plan, conflicts and watch, see their help.`,
+be read (stderr names them). Some commands, such as plan, conflicts and watch, have
+more statuses: see their help.`,
 		Example: `  # who owns which field, and what would this apply do?
   tenure blame deployment/web -n shop
   tenure plan -f deployment.yaml --field-manager web
@@ -222,11 +224,11 @@ func colorOf(args []string) (when string) {
 	return when
 }
 
-// addVerbosity adds kubectl's flag for client-go's log, which has requests from level 6 and their bodies from level
-// 8.
+// addVerbosity adds kubectl's flag for client-go's log, which contains requests from level 6 on, and their bodies from
+// level 8 on.
 func addVerbosity(env *process.Env, cmd *cobra.Command) {
 	cmd.Flags().VarP(verbosity{env}, "v", "v",
-		"log `LEVEL`, as in kubectl: from 6 requests, from 8 also their bodies, with values of Secrets")
+		"log `LEVEL`, as in kubectl: 6 and higher log requests, 8 and higher also their bodies, with values of Secrets")
 }
 
 // verbosity is the value of the flag -v.

@@ -90,7 +90,7 @@ func asksForCompletions(args []string) bool {
 }
 
 // completeFlag registers the completion of a flag, but only if the arguments ask for completions: cobra keeps
-// registered functions in a global variable, and with them the whole command, until the process ends.
+// registered functions in a global variable until the process ends, and each function refers to the whole command.
 func completeFlag(env *process.Env, cmd *cobra.Command, name string, complete cobra.CompletionFunc) {
 	if env.Completes {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete)
@@ -102,7 +102,8 @@ func completeChoices(env *process.Env, cmd *cobra.Command, name string, choices 
 	completeFlag(env, cmd, name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// complete completes each named flag, if the command has it, with the values that all returns for its arguments.
+// complete completes each named flag, if the command has it, with the values that the function all returns for the
+// command's arguments.
 func (f *placeFlags) complete(all func(args []string) []string, flags ...string) {
 	for _, name := range flags {
 		if f.cmd.Flags().Lookup(name) == nil {

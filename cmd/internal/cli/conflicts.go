@@ -35,8 +35,9 @@ func newConflicts(env *process.Env) *cobra.Command {
 		Use:   "conflicts -f FILE|DIR|-",
 		Short: "Show the conflicts of an apply, and resolve them",
 		Long: `Conflicts shows, for every document, the fields that an apply would change although
-other managers own them: who owns each field and since when, the live value and
-yours, the ways out of the conflicts, and what each way does.
+other managers own them. For each field, it shows the owner, since when it owns the
+field, the live value and yours. It also shows the ways out of the conflicts, and
+what each way does.
 
 --resolve chooses a way out:
 
@@ -65,9 +66,10 @@ server, its dry run reports the conflicts. Values of Secrets are printed only in
 intents that --resolve makes.
 
 Exit status: 0 if no conflict was found, or all are resolved; 2 on a conflict; 3 on
-any error, or if the apply was not confirmed; 4 if no conflict was found, but there
-are entries of other versions, which only a server can compare. With several
-documents, the exit status is the first of 3, 2 and 4 that any document has, else 0.`,
+any error, or if the apply was not confirmed; 4 if no conflict was found, but you
+may not apply an object that would change, or only a server can compare entries of
+other API versions. With several documents, the exit status is the first of 3, 2 and
+4 that applies to any of them, otherwise 0.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
   # leave the replicas to their owner, and save the manifest that does so

@@ -73,7 +73,7 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 	return cmd
 }
 
-// extracted returns a manifest with the fields that a manager owns in an object: the named ones; all if none are
+// extracted returns a manifest with the fields that a manager owns in an object: the named fields, or all if none are
 // named. It prints a note about owned fields that the object lacks.
 func (f *objectFlags) extracted(
 	p place.Place, t *place.Target, key managedfields.Key, fields []string,
@@ -126,7 +126,7 @@ func (f *objectFlags) extracted(
 }
 
 // checkVersions returns an error if an entry with some of the fields has another version than the object, and the kind
-// can't be converted here. If a server has that version, the error has a command that extracts the entry.
+// can't be converted here. If a server serves that version, the error contains a command that extracts the entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
 ) error {

@@ -57,7 +57,7 @@ const maxReadings = 10
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget is true if fields move to the entry. Then the operation is Apply if none is named and the flag of the
+	// isTarget is true if fields move to the entry. Then the operation is Apply if it is not set and the flag for the
 	// subresource is set, even to "", the main resource.
 	isTarget bool
 }
@@ -91,8 +91,8 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	})
 }
 
-// addVersion adds the flag for the apiVersion of an entry, which is allowed for updates only: an applier has a single
-// entry for all versions.
+// addVersion adds the flag for the apiVersion of an entry, which is allowed with some operations only: an applier has a
+// single entry for all versions, so its version does not select an entry.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
 	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of an Update entry, such as apps/v1")
 	checkBefore(cmd, func() error {
@@ -112,7 +112,7 @@ type chosenFields struct {
 func (f *chosenFields) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.fields, "field", nil,
 		"the field at `PATH`, such as .spec.replicas, and all fields in it; may be given several times")
-	cmd.Flags().BoolVar(&f.all, "all", false, "all fields of the manager")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all fields of --from; for adopt, all fields of the object")
 	checkBefore(cmd, func() error {
 		if f.all == (len(f.fields) > 0) {
 			return errors.New("no fields: expected --field or --all")
@@ -140,7 +140,7 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 	return owned, found, nil
 }
 
-// ownedFields returns the selected fields among the fields of a key's entries; nil selects all.
+// ownedFields returns the selected fields among the fields of the entries that a key selects; nil means all.
 func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
 	if err != nil {
@@ -164,7 +164,7 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 	return fields, err
 }
 
-// existingFields returns the selected fields of an object; nil selects all.
+// existingFields returns the selected fields of an object; nil means all.
 func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
 	if f.all {
 		return nil, nil

@@ -89,7 +89,7 @@ func addManager(cmd *cobra.Command, name *string, otherwise, usage string) {
 	})
 }
 
-// defaultConcurrency is the number of concurrent requests unless --concurrency sets another one.
+// defaultConcurrency is the default of --concurrency, the number of concurrent requests.
 const defaultConcurrency = 16
 
 // addConcurrency adds the flag for the number of concurrent requests.
@@ -148,8 +148,8 @@ func (f *inputFlags) each(env *process.Env, selector string, see func(document.D
 	return err
 }
 
-// read returns the documents that match a label selector. It returns an error if there are none. packs saves memory
-// if there are many: see [document.Document.Packed].
+// read returns the documents that match a label selector. It returns an error if there are none. If packs is true, the
+// documents are packed to save memory: see [document.Document.Packed].
 func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs []document.Document, err error) {
 	err = f.each(env, selector, func(doc document.Document) {
 		if packs {
@@ -163,7 +163,7 @@ func (f *inputFlags) read(env *process.Env, selector string, packs bool) (docs [
 // errNoObjects reports that no object was selected.
 var errNoObjects = errors.New("no objects found")
 
-// noteEmpty prints errNoObjects and returns nil, for commands that take an empty selection as success.
+// noteEmpty prints errNoObjects and returns nil, for commands that treat an empty selection as success.
 func noteEmpty(env *process.Env, err error) error {
 	if errors.Is(err, errNoObjects) {
 		fmt.Fprintln(env.Stderr, err)
@@ -206,7 +206,7 @@ func (f *objectFlags) withObjects(
 	var at place.Place
 	var targets []*place.Target
 	bar := f.readingBar()
-	defer bar.Done() // for an error before end is called
+	defer bar.Done() // in case of an error before the second function is called
 	return f.eachObject(args, func(p place.Place, t *place.Target) {
 		bar.Step()
 		at, targets = p, append(targets, t)

@@ -26,12 +26,13 @@ func newHelm(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "helm",
 		Short: "Plan and run upgrades with Helm 4, with conflicts decided by a policy",
-		Long: `Helm 4 applies server-side. These commands are its plugins "tenure" and
+		Long: `Helm 4 uses server-side apply. These commands are Helm's plugins "tenure" and
 "tenure-postrender": they show what an upgrade or a rollback would do to every field
-and its owners, and run it with conflicts decided by a policy, in place of
---force-conflicts. They run the helm program that called them, or the one in PATH.
+and its owners, and run the upgrade or rollback with conflicts decided by a policy,
+instead of using --force-conflicts. They run the helm program that called them, or
+the one in PATH.
 
-Exit status: 0 on success, 1 on any error; for each command, see its help.`,
+Exit status: 0 on success; for other statuses, see the help of each command.`,
 		Example: `  helm tenure plan shop ./chart --policy tenure.yaml
   helm tenure upgrade shop ./chart --policy tenure.yaml`,
 	}
@@ -39,7 +40,7 @@ Exit status: 0 on success, 1 on any error; for each command, see its help.`,
 	return cmd
 }
 
-// newHelmCommand adds to a command its handling of helm's arguments.
+// newHelmCommand makes a command parse helm's arguments and call run.
 func newHelmCommand(
 	env *process.Env, cmd *cobra.Command, run func(*helmRun, context.Context) error,
 ) *cobra.Command {
@@ -70,9 +71,9 @@ CustomResourceDefinitions in the cluster that differ from the folder crds/; Helm
 does not upgrade them. The chart is rendered twice, at least a second apart. The
 plan names values that differ, such as results of randAlphaNum, genCA and now.
 
-If an older release applied an object client-side, as Helm 3 does, its fields move
-to server-side apply first. The plan is for the object after this move, and is made
-without the server.
+If an earlier revision applied an object client-side, as Helm 3 does, the object's
+fields move to server-side apply first. The plan is for the object after this move,
+and is made without the server.
 
 Exit status: 0 if nothing would change, otherwise as for tenure plan.`,
 		Example: `  helm tenure plan shop ./chart -f values.yaml --policy tenure.yaml`,
@@ -97,8 +98,8 @@ written. If a write fails midway, the error names what was written.
 
 With --dry-run (unless its value is none or false), upgrade only shows the plan, and
 exits with the status of plan. With --rollback-on-failure, a failed upgrade is
-rolled back in the same way as by the command rollback, with the same policy; Helm
-uninstalls a failed first revision.
+rolled back as helm tenure rollback does, with the same policy; Helm uninstalls a
+failed first revision.
 
 Exit status: 0 if the release was upgraded; otherwise as for tenure plan, and 3 on
 any error.`,
@@ -118,7 +119,8 @@ conflicts, because other managers may now own fields of the stored manifest.
 It runs helm upgrade with the name, the version and the values of the revision's
 chart, so that a later --reuse-values finds them. No hooks run; rollback prints the
 names of hooks that helm rollback would run. For a release in a pending state, use
-helm rollback. --dry-run works as in upgrade, and the same flags are refused.
+helm rollback. --dry-run works as in upgrade. Both commands refuse --post-renderer,
+--force-conflicts, --force-replace and --force.
 
 Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 		Example: `  helm tenure rollback shop 3 --policy tenure.yaml`,
@@ -132,11 +134,12 @@ type helmRun struct {
 	given     []string // the arguments for helm
 	dryRun    bool
 	rollsBack bool // Helm rolls back if an upgrade fails
-	// createsNamespace is true if helm creates the namespace of the release in case it does not exist.
+	// createsNamespace is true if helm creates a missing namespace of the release.
 	createsNamespace bool
 }
 
-// helmVariables maps the environment variables in which Helm passes its flags to plugins to kubectl's flags.
+// helmVariables has the names of kubectl's flags, by the environment variable in which Helm passes the same flag to
+// plugins.
 var helmVariables = map[string]string{
 	"HELM_KUBECONTEXT": "context", "HELM_KUBETOKEN": "token", "HELM_KUBEASUSER": "as", "HELM_KUBEASGROUPS": "as-group",
 	"HELM_KUBEAPISERVER": "server", "HELM_KUBECAFILE": "certificate-authority",
@@ -144,8 +147,8 @@ var helmVariables = map[string]string{
 	"HELM_NAMESPACE": "namespace",
 }
 
-// setHelmPlace sets the flags that select the place to Helm's values. Helm's namespace applies only to objects that
-// name none.
+// setHelmPlace sets the flags that select the place, from the environment variables of Helm. Helm's namespace applies
+// only to objects that name none.
 func (f *placeFlags) setHelmPlace() (err error) {
 	f.anyNamespace = true
 	set := func(flag, value string) {

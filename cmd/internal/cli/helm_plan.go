@@ -25,7 +25,7 @@ type helmPlan struct {
 	releases.Operation
 	history releases.History
 	deleted []*place.Target // Helm deletes these
-	left    []*place.Target // from failed revisions: this command deletes these, as Helm does not
+	left    []*place.Target // from failed revisions: this command deletes these, because Helm does not
 	failed  []planning.Document
 }
 
@@ -117,8 +117,8 @@ func (r *helmRun) planIn(ctx context.Context, shown *releases.Rendering, do func
 	})
 }
 
-// removed returns the objects of a revision that would be deleted, as find, which is Removed or Left of the
-// operation, selects them. It returns none if any template could not be planned, because they can't be known then.
+// removed returns the objects of a revision that would be deleted. find selects them; it is the operation's Removed or
+// Left. If any template could not be planned, the objects to delete are not known, and removed returns none.
 func (r *helmRun) removed(
 	ctx context.Context, u *helmPlan, revision int,
 	find func(context.Context, []releases.Template, ...*place.Target) ([]*place.Target, error),

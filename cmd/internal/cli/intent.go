@@ -91,8 +91,8 @@ func (f *intentFlags) withIntents(
 	return f.withPlace(missing, func(p place.Place) error { return do(p, docs) })
 }
 
-// noteUnmanaged prints a note that the object in a file has no managed fields: kubectl get omits them by default. With
-// isUnread, the output of the command is incomplete.
+// noteUnmanaged prints a note that the object in a file has no managed fields: kubectl get omits them by default. If
+// isUnread is true, the note also marks the output of the command as incomplete.
 func noteUnmanaged(env *process.Env, t *place.Target, isUnread bool) {
 	err := fmt.Errorf("%s has no managed fields: kubectl get prints them with --show-managed-fields", t.Title())
 	if isUnread {
@@ -118,5 +118,5 @@ func (f *intentFlags) options() planning.Options {
 	}
 }
 
-// maxTries is the maximal number of dry runs by which a command checks its suggestions.
+// maxTries is the maximal number of dry runs that a command sends to check its suggestions.
 const maxTries = 32

@@ -49,7 +49,7 @@ type moving struct {
 	done  string
 
 	all       []pending // in order, including objects that do not change
-	count     int       // of objects that change
+	count     int       // number of objects that change
 	unchanged int
 	failed    int
 }
@@ -104,7 +104,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 		return next, nil
 	}
 	next.moved = result.Moved
-	if _, ok := m.place.(*place.Cluster); ok { // a server would remove all managed fields
+	if _, ok := m.place.(*place.Cluster); ok { // if an entry is undecodable, a server removes all of them
 		if drop, undecodable := planning.Undecodable(t, result.Object); undecodable != nil {
 			err = m.undecodable(undecodable, drop)
 		}
@@ -200,9 +200,9 @@ func (m *moving) writeMoves() error {
 	return nil
 }
 
-// storeMoves stores the objects that change, until it is interrupted. As soon as an object is stored, it prints a
-// line for it, in the order of the objects. It prints errors. It returns the stored objects, and the number of
-// objects skipped because of an interrupt.
+// storeMoves stores the objects that change, until it is interrupted. It prints a line or an error for each object, in
+// the order of the objects, as early as possible. It returns the stored objects, and the number of objects that were
+// skipped because of an interrupt.
 func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 	ctx, stop := signal.NotifyContext(m.env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -258,7 +258,7 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 }
 
 // storeMove stores one object. If the live object has changed in the meantime, storeMove makes the move on the new
-// version, on condition that the preview is still the one that was confirmed.
+// version, but only if the preview is still the same as the confirmed one.
 func (m *moving) storeMove(ctx context.Context, next *pending) error {
 	for attempt := 1; ; attempt++ {
 		err := m.place.Move(ctx, next.Target, next.moved)

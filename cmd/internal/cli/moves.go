@@ -39,12 +39,12 @@ the old one.
 
 --from without --from-operation and --from-subresource selects all entries of that
 manager. The fields move to the Apply entry of --to or, with --to-operation Update,
-to its Update entry. They move to the entry for the main resource, even replicas
-that kubectl scale set, with two exceptions: fields of a status entry move to the
+to its Update entry. This is the entry for the main resource, even for replicas that
+kubectl scale set. There are two exceptions: fields of a status entry move to the
 entry for the status; and if --to applies only through the subresource of the old
 entry, the fields move to the Apply entry for that subresource. --to-subresource
-selects another subresource through which the fields can be written; '' selects the
-main resource.
+selects the entry for another subresource through which the fields can be written;
+'' selects the main resource.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -79,10 +79,10 @@ and the next manager that applies them owns them without a conflict.
 	{
 		name: "adopt", done: "adopted", short: "Make a manager an owner of existing fields",
 		long: `Adopt makes a manager an owner of fields that are already in the object. Other
-owners of the fields stay owners. The manager's next apply has to contain the
-fields; otherwise it deletes those that nobody else owns.
+owners of the fields stay owners. The manager's next apply must contain the fields;
+otherwise, it deletes the fields that no other manager owns.
 `,
-		example: `  # let argocd remove fields that were made by hand
+		example: `  # let argocd remove fields that were added by hand
   tenure adopt deployment/web -n shop --to argocd --field .spec.template
 
   tenure adopt --live live.yaml --to argocd --all > adopted.yaml`,
@@ -106,8 +106,8 @@ other manager owns become unowned.
 	},
 	{
 		name: "rename", done: "renamed", short: "Give a manager another name",
-		long: `Rename moves the entries of a manager to another name. If that name has an entry of
-the same operation already, the two are merged.
+		long: `Rename moves the entries of a manager to another name. If the other name already has
+an entry with the same operation, the two entries are merged.
 `,
 		example: `  # the controller has a new name
   tenure rename deployments -A --from flux --to kustomize-controller`,
@@ -216,11 +216,11 @@ const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and what their next applies will then delete or
 take back. Only the managed fields of the objects change. In a cluster or a store,
-the command asks before it writes. If an object has changed since, and its preview
-would now be different, the command does not write it. With several objects, the
-ones with nothing to move are only counted; --show-unchanged lists them. With
---live, the resulting objects are printed. -o patch prints a JSON Patch for a
-server; the patch fails if the object's resourceVersion has changed.
+the command asks before it writes. If an object has changed since the preview, and
+its preview would now be different, the command does not write it. With several
+objects, the ones with nothing to move are only counted; --show-unchanged lists
+them. With --live, the resulting objects are printed. -o patch prints a JSON Patch
+for a server; the patch fails if the object's resourceVersion has changed.
 
 Exit status: 0 if all moves were made, or there was nothing to move; 1 on any error,
 if the user did not confirm, or if an object that was named has nothing to move.`

@@ -23,9 +23,10 @@ func newPolicyPermit(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "permit FILE --manager NAME --field PATH",
 		Short: "Add a permission to a policy, so that a manager may own a field",
-		Long: `Permit adds a permission to the policy in FILE: the manager may own the fields in
-objects of the kind. After that, report --policy and plan --drift no longer list
-these fields. FILE is created if it does not exist; comments in it stay.
+		Long: `Permit adds a permission to the policy in FILE: the manager may own the fields of
+--field in objects of --kind, or of all kinds if --kind is not set. After that,
+report --policy and plan --drift no longer list these fields. FILE is created if it
+does not exist; comments in it stay.
 
 Fields are patterns (see tenure policy --help); --manager and --kind are literal
 names.

@@ -38,7 +38,7 @@ type placeFlags struct {
 	documents int
 	// document is the file that suggestions name with -f, if it contains a single document; "" for none.
 	document string
-	// anyNamespace allows objects to name another namespace than the command line does.
+	// anyNamespace allows objects in other namespaces than the one on the command line.
 	anyNamespace bool
 }
 
@@ -185,8 +185,9 @@ func kubeconfigError(err error) error {
 	return errors.Join(errs...)
 }
 
-// checkReachable returns an error with a hint if it cannot connect to the cluster. Otherwise a command with many
-// objects would fail once for each. A response that denies permission is a successful connection.
+// checkReachable returns an error with a hint if it cannot connect to the cluster. Without this check, a command with
+// many objects would report the same error for each object. A response that denies permission is a successful
+// connection.
 func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 	err := c.Ping()
 	var status apierrors.APIStatus
@@ -245,7 +246,7 @@ func (f *placeFlags) undecodable(err error, drop advice.Suggestion) error {
 	return fmt.Errorf("%w; %s; to remove it: %s", err, drop.Why, suggest.Line(suggest.Arguments(drop)))
 }
 
-// flagsOf returns as arguments those set flags of a command for which isWanted returns true.
+// flagsOf returns, as arguments, the flags that the user set and for which isWanted returns true.
 func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
@@ -266,8 +267,8 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 }
 
 // refuseCluster returns an error if a command that acts only on stores and files was called for a cluster. The error
-// suggests a program and arguments that do the same in a cluster, followed by the command's flags except for those in
-// but.
+// suggests a program and arguments that do the same in a cluster, followed by the command's flags except for the flags
+// that but lists.
 func (f *placeFlags) refuseCluster(program string, args []string, but ...string) error {
 	if f.store != "" || f.live != nil {
 		return nil

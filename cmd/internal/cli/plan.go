@@ -55,23 +55,23 @@ first. In a cluster, a namespace that neither exists nor is created by the input
 an error, because the apply would fail. (kubectl apply accepts objects of a new kind
 only in a second run.)
 
-The plan assumes that the server sets the defaults of the schema and, for built-in
-kinds, that 1000m equals 1 and that an empty list equals a missing list. With
---plain, it assumes none of this. "unchanged" means that the object and the owners
-of its fields stay the same; a server may still store the same object once more,
-with another resourceVersion. Every other object is sent to the server as a dry run,
-so that the plan includes validation and admission. If you may not patch an object,
-the command plans without the server, as with --offline, and the exit status says
-so. The command also plans without the server with --live, and if the input creates
-the object's namespace, or creates or changes the definition of its kind.
+The plan assumes that the server sets the defaults of the schema. For built-in
+kinds, it also assumes that 1000m equals 1, and that an empty list equals a missing
+list. With --plain, it assumes none of this. "unchanged" means that the object and
+the owners of its fields stay the same; a server may still store the same object
+once more, with another resourceVersion. All other objects are sent to the server as
+dry runs, so that the plan includes validation and admission. The command plans an
+object without the server if you set --offline or --live; if you may not patch the
+object (the exit status is then 4, see below); or if the input creates the object's
+namespace, or creates or changes the definition of its kind.
 
 With several documents, unchanged ones are only counted; --show-unchanged lists
 them, and so do -o yaml, json and ndjson. ndjson prints one line for each document.
---summary prints only the counts, by kind. -o diff shows the difference between the
-objects as kubectl diff does, with the program of KUBECTL_EXTERNAL_DIFF if that is
-set. -o html writes a page with changes, conflicts, and the owners of each line, for
-reviewers or as an artifact of CI. Plans are printed as soon as they are made, and
-not kept in memory, except with -o html and --apply.
+--summary prints only the counts, by kind. -o diff shows differences as kubectl diff
+does, with the program that KUBECTL_EXTERNAL_DIFF names, if it is set. -o html
+writes a page with changes, conflicts, and the owners of each line, for reviewers or
+as an artifact of CI. Plans are printed as soon as they are made, and not kept in
+memory, except with -o html and --apply.
 
 If an earlier updater, such as kubectl apply or an install of Helm 3, owns fields
 that the manifest lacks, these fields stay. The plan names these fields, and the
@@ -83,14 +83,14 @@ With --prune, the plan lists the objects that an apply would delete because they
 no longer in the input. These are objects that kubectl apply or the manager applied,
 in the namespaces of the input, with the labels of -l. The plan considers the kinds
 that kubectl apply --prune deletes, or the kinds that --prune-allowlist names.
-(kubectl itself deletes only objects of kubectl apply.) With --app, the plan lists
-the objects of an application instead. Notes name the objects that Argo CD, Flux or
-Helm would keep, because of Prune=false, prune: disabled or
-helm.sh/resource-policy: keep. For an ApplySet, the plan lists the members that
-kubectl apply --prune --applyset deletes: members in the namespaces and of the kinds
-that the parent of the ApplySet names. The plan adds the ApplySet's label to the
-documents. It does not change the parent. So --apply applies nothing if a document
-has a kind or namespace that the parent does not name.
+(kubectl itself deletes only objects of kubectl apply.) With --app, the plan instead
+lists the objects of an application that are not in the input. Notes name the
+objects that Argo CD, Flux or Helm would keep, because of Prune=false, prune:
+disabled or helm.sh/resource-policy: keep. For an ApplySet, the plan lists the
+members that kubectl apply --prune --applyset deletes: members in the namespaces and
+of the kinds that the parent of the ApplySet names. The plan adds the ApplySet's
+label to the documents. It does not change the parent. So --apply applies nothing if
+a document has a kind or namespace that the parent does not name.
 
 With --policy, the rules in a file decide conflicts (see tenure policy --help). The
 plan shows each decision with its rule, and what the apply does after those
@@ -107,20 +107,20 @@ fields are listed separately. A default that only Update entries own is not drif
 Values of Secrets are not shown.
 
 --apply asks and then applies the plan, if there are no conflicts and no errors. The
-server rejects the apply of an object that has changed since it was planned. (If the
-manager kubectl applies an object with the annotation of client-side apply, the
+server rejects the apply of an object that has changed since it was planned. (For
+the manager kubectl and an object with the annotation of client-side apply, the
 command itself checks this, just before the apply.) Namespaces and
 CustomResourceDefinitions are applied first and Pods last; the objects between them
-are applied concurrently. A document that fails does not stop the others. With
---prune, the command then deletes the objects that are listed
-as pruned. The exit status of --apply is 0 if everything was applied, or if there
-was nothing to apply.
+are applied concurrently. An apply that fails does not stop the others. With
+--prune, the command then deletes the objects that are listed as pruned. The exit
+status of --apply is 0 if everything was applied, or if there was nothing to apply.
 
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
 any error; 4 if there is no conflict and no error, but you may not apply an object
-that would change, or --drift could not compare an object. With several documents,
-it is the first of 3, 2, 4 and 1 that any document has.`,
+that would change, only the server can compare entries of other API versions, or
+--drift could not compare an object. With several documents, the exit status is the
+first of 3, 2, 4 and 1 that applies to any of them.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -175,7 +175,7 @@ func (f *planFlags) checkFlags() error {
 
 // printPlans plans the documents, and prints the plans. With --apply, it also applies them.
 func (f *planFlags) printPlans() error {
-	// A plan makes little garbage and the process ends soon, so that fewer collections save a fifth of the time. The
+	// A plan makes little garbage and the process ends soon, so fewer garbage collections save a fifth of the time. The
 	// memory limit keeps this from costing much memory.
 	if f.packs = true; !f.apply && f.format != "html" { // both keep all plans until the end
 		defer debug.SetGCPercent(debug.SetGCPercent(400))

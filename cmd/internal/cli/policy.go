@@ -45,9 +45,9 @@ func newPolicy(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Decide conflicts once: check a policy, or generate one",
-		Long: `A policy is a file with rules that decide conflicts. plan, conflicts and apply read
-it with --policy, or from TENURE_POLICY; controllers and Tenure's plugins for Helm
-use the same file.
+		Long: `A policy is a file with rules that decide conflicts. plan, conflicts, apply and ui
+read the file that --policy or the environment variable TENURE_POLICY names;
+controllers and Tenure's plugins for Helm use the same file.
 
   apiVersion: tenure-ssa.github.io/v1alpha1
   kind: ConflictPolicy
@@ -63,8 +63,8 @@ use the same file.
 A rule matches conflicts by managers, operation and subresource of the owner; by
 kinds, namespaces, names and labelSelector of the object; and by fields. Fields are
 paths in the form that tenure conflicts prints. In a path, * matches any characters
-of one name or of one pair of brackets, and \* matches a * itself. The first rule
-that matches decides:
+within a name or within a pair of brackets, and \* matches the character *. The
+first rule that matches decides:
 
   force     take the field from its owners
   give-up   leave the field out: its value and its owners stay
@@ -82,7 +82,8 @@ with the decision give-up or share is a permission, too. tenure report --policy,
   - managers: [my-operator]
     fields: [.metadata.finalizers, '.metadata.annotations["example.com/*"]']
 
-Exit status: 0 on success, 1 on any error; test has others, see its help.`,
+Exit status: 0 on success, 1 on any error; policy test has other statuses, see its
+help.`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm
   tenure plan -f manifests/ --field-manager helm --policy tenure.yaml`,
@@ -101,9 +102,9 @@ func newPolicyTest(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE [-f MANIFESTS]",
 		Short: "Check a policy by its examples and by real conflicts",
-		Long: `Test checks the syntax of a policy, and that each of its examples has the expected
-decision. An example is a conflict; the output names the rule that decides it. Test
-also names the rules that matched nothing.
+		Long: `Test checks the syntax of a policy, and checks that each of its examples has the
+expected decision. An example is a conflict; the output names the rule that decides
+it. Test also names the rules that matched nothing.
 
   examples:
   - object: {kind: Deployment, apiVersion: apps/v1, metadata: {name: web}}
@@ -111,12 +112,12 @@ also names the rules that matched nothing.
     field: .spec.replicas
     decision: give-up
 
-With -f, test also decides the current conflicts of an apply of the manifests, and
-lists each with its rule. The live objects are chosen as for plan.
+With -f, test also decides the conflicts that an apply of the manifests would have
+now, and lists each with its rule. The live objects are chosen as for plan.
 
-Exit status: 0 if all examples have the expected decision, and no conflict is
-refused; 2 if a conflict is refused; 3 on any error, or if an example has another
-decision.`,
+Exit status: 0 if all examples have the expected decision, and no conflict remains;
+2 if a conflict remains, because it is refused or no rule matches it; 3 on any
+error, or if an example has another decision.`,
 		Example: `  tenure policy test tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm`,
 		Args: cobra.ExactArgs(1),
@@ -141,7 +142,7 @@ func (f *policyTestFlags) test(file string) (err error) {
 		}
 	}
 	if isStatus := new(*statusError); status > 0 && (err == nil || errors.As(err, isStatus)) {
-		return exitWith(status) // errors outrank the status of refused conflicts
+		return exitWith(status) // a failed example outranks the status of refused conflicts
 	}
 	return err
 }
@@ -182,8 +183,9 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 --field-manager has an Apply entry. Fields that people wrote by hand, with a kubectl
 command or a dashboard, are forced, and nobody gets a permission for them. Fields
 that other managers wrote are listed one by one, and given up. --field-manager gets
-a permission for the other fields that it owns. For a manager with more than 20 such
-fields, the rule or permission lists no fields, and the rule refuses: edit it.
+a permission for the other fields that it owns. If a manager has more than 20 such
+fields, its rule or permission lists no fields, and the rule has the decision
+refuse: edit it.
 
 The objects are chosen as for tenure report (see tenure report --help).
 
@@ -218,7 +220,7 @@ type starter struct {
 // dashboards lists prefixes of the manager names that interactive clients other than kubectl use.
 var dashboards = []string{"k9s", "Mozilla", "lens", "OpenLens", "dashboard", "headlamp", "node-fetch"}
 
-// isByHand reports whether people write by hand under this name and operation.
+// isByHand reports whether writes under this name and operation are manual.
 func isByHand(manager string, operation metav1.ManagedFieldsOperationType) bool {
 	isDashboard := func(name string) bool { return strings.HasPrefix(manager, name) }
 	return operation == metav1.ManagedFieldsOperationUpdate &&

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// pruneFlags are the flags that select what an apply with --prune would delete, the same as kubectl's.
+// pruneFlags are the flags that select what an apply with --prune would delete: kubectl's flags, and --app.
 type pruneFlags struct {
 	prune bool
 	all   bool
@@ -41,7 +41,7 @@ func (f *pruneFlags) add(placement *placeFlags) {
 	f.appFlags.add(placement)
 }
 
-// check returns the candidates for pruning, without namespaces. ok is false without --prune.
+// check returns the candidates for pruning, except for their namespaces. ok is false if --prune is not set.
 func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err error) {
 	switch {
 	case !f.prune && (f.all || len(f.kinds) > 0 || f.app != ""):
@@ -142,7 +142,8 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 }
 
 // checkNamed returns an error if an apply would add an object to an ApplySet whose parent does not name the object's
-// kind or namespace: no later prune would find it. kubectl extends the parent before it applies, the command does not.
+// kind or namespace: no later prune would find the object. kubectl extends the parent before it applies; this command
+// does not.
 func (f *planFlags) checkNamed(app *applications.Application, changes []planning.Planned) error {
 	if app == nil || app.ApplySet == nil {
 		return nil
@@ -172,8 +173,8 @@ func severity(p view.Pruned) int {
 	return 2
 }
 
-// appliedBy returns who applied an object: "kubectl apply" if there is its annotation, else the manager if it has an
-// Apply entry, else "".
+// appliedBy returns who applied an object: "kubectl apply" if the object has the annotation of kubectl apply, otherwise
+// the manager if it has an Apply entry, otherwise "".
 func appliedBy(t *place.Target, manager string) string {
 	object := &unstructured.Unstructured{Object: t.Object}
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {

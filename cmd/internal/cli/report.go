@@ -41,7 +41,7 @@ func newReport(env *process.Env) *cobra.Command {
 		Short: "Summarize who owns what in a whole cluster",
 		Long: `Report adds up the managed fields of many objects. For each manager, it shows the
 number of fields, the kinds, the size of managed fields and the last write. It also
-shows objects still under client-side apply, and the effect of their migration;
+shows objects that are still applied client-side, and the effect of their migration;
 entries of versions that are no longer served; managers that have not written for
 some time; unowned and shared fields; and entries that were merged into
 ancient-changes. It ends with suggested commands.
@@ -106,7 +106,7 @@ something could not be read or compared; stderr names it.`,
 	cmd.Flags().StringVar(&flags.policy, "policy", "",
 		"list fields that managers own although the policy in `FILE` does not permit it")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
-		"list owned fields that, by the policy, none of their owners may own, and the commands that end the drift")
+		"list owned fields that no owner is permitted to own, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html")
 	return cmd
@@ -302,8 +302,8 @@ func objectOf(t *place.Target) report.Object {
 // called for each object.
 type visitor func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
 
-// visit calls the function that begin returns for each object that the arguments select. Its error joins the errors
-// of objects that could not be read.
+// visit calls begin, and calls the function that begin returns with each object that the arguments select. Its error
+// joins the errors of objects that could not be read.
 func (f *reportFlags) visit(args []string, begin visitor) error {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		f.named = args
@@ -368,11 +368,12 @@ func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) er
 	return err
 }
 
-// deprecatedKinds are kinds whose objects servers and controllers derive from other objects, which are in the report.
+// deprecatedKinds are kinds whose objects are derived from other objects, by servers or controllers. The other objects
+// are in the report.
 var deprecatedKinds = []string{"componentstatuses", "endpoints"}
 
 // reportedKinds returns the kinds to report on: all that the user named. If none was named, it leaves out deprecated
-// kinds, one of the two API groups that serve Events, and in a report of a namespace cluster-scoped kinds.
+// kinds, one of the two API groups that serve Events, and, in a report about one namespace, cluster-scoped kinds.
 func reportedKinds(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
 	for _, k := range kinds {
 		isDeprecated := k.Group == "" && slices.Contains(deprecatedKinds, k.Resource.Resource)

@@ -33,7 +33,7 @@ func exitWith(status int) error {
 	return &statusError{status, errReported}
 }
 
-// flagError adds to an error about flags a similar flag, if there is one, and how to get help.
+// flagError adds a hint to an error about flags: a similar flag, if there is one, and the command that prints the help.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var names []string
@@ -44,7 +44,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
-// The exit statuses of plan, conflicts and watch. Every command that could not read everything returns
+// The exit statuses of commands such as plan, conflicts and watch. Every command that could not read everything returns
 // statusIncomplete instead of 0.
 const (
 	statusChanges    = 1
@@ -82,8 +82,8 @@ func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
 
 // All commands follow one rule: a command names what it could not read, and its status is then not 0.
 
-// kindsOf returns the kinds that a command's arguments name, separated by spaces or commas as in kubectl, or else all
-// kinds that can be listed. It prints the API groups that can't be discovered.
+// kindsOf returns the kinds that a command's arguments name, separated by spaces or commas as in kubectl. Without
+// arguments, it returns all kinds that can be listed. It prints the API groups that can't be discovered.
 func kindsOf(env *process.Env, p place.Place, args []string) ([]cluster.Kind, error) {
 	names := strings.FieldsFunc(strings.Join(args, ","), func(r rune) bool { return r == ',' })
 	kinds, err := p.Kinds(env.Context, names...)

@@ -37,7 +37,7 @@ func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Sugg
 	}
 }
 
-// actionArguments returns the verb of an action, the objects that it is for, and its flags. The verb is "" if no
+// actionArguments returns the verb of an action, the objects on which it acts, and its flags. The verb is "" if no
 // command does the action.
 func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advice.Objects, flags []string) {
 	switch a := action.(type) {
@@ -84,7 +84,7 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 	return "", advice.Objects{}, nil
 }
 
-// policyFile returns the policy that the command uses, or else the name of one to create.
+// policyFile returns the name of the policy that the command uses; without a policy, the name of a file to create.
 func (f *placeFlags) policyFile() string { return cmp.Or(f.usedPolicy(), "tenure.yaml") }
 
 // usedPolicy returns the name of the policy that the command uses; "" if there is none.

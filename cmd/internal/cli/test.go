@@ -31,9 +31,10 @@ func newTest(env *process.Env) *cobra.Command {
 		Long: `Test runs scenarios. A scenario is a text file (txtar) with a type, the writes of
 several managers in order, and the expected result of each write: the whole object
 with its managed fields, conflicts, or no change. A step can also run writes in
-every order in which they can happen. It reports whether all orders end with the
-same object, which orders conflict, and two orders that differ by one swap and end
-differently. PATH is a scenario, or a folder of scenarios (.txtar, at any depth).
+every order in which they can happen. Such a step reports whether all orders end
+with the same object, which orders conflict, and two orders that differ by one swap
+and end differently. PATH is a scenario, or a folder of scenarios (.txtar, at any
+depth).
 
   Two managers share a field when both apply the same value.
 
@@ -49,7 +50,8 @@ differently. PATH is a scenario, or a folder of scenarios (.txtar, at any depth)
   (the message and the causes of the Status)
 
 ` + indented(fieldmanagertest.Grammar) + `
-An interrupt (Ctrl-C) ends the run. An interleave then reports the orders that ran.
+An interrupt (Ctrl-C) ends the run. A running interleave step then reports the
+orders that ran.
 
 Test prints every difference, with - for expected and + for actual lines. The last
 line is

@@ -316,8 +316,8 @@ func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone boo
 	return out
 }
 
-// openBrowser opens an address in a browser. The address contains a secret token, and all users of the machine can
-// read the arguments of programs, so it is passed in a file that only this user can read. done removes the file.
+// openBrowser opens an address in a browser. The address contains a secret token, and all users of the machine can read
+// the arguments of programs, so the address is passed in a file that only this user can read. done removes the file.
 func openBrowser(address string) (done func(), err error) {
 	dir, err := os.MkdirTemp("", "tenure-ui-")
 	if err != nil {

@@ -27,7 +27,7 @@ type upgradeFlags struct {
 	moveFlags
 	options     upgrade.ServerSideOptions
 	intent      string
-	next        *place.Files // the objects of intent
+	next        *place.Files // the objects in the file intent
 	also        []string
 	restartedAt bool
 	details     bool
@@ -40,11 +40,11 @@ func newUpgrade(env *process.Env) *cobra.Command {
 		Short: "Migrate from client-side to server-side apply",
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that the manager's next apply removes fields that its
-manifest no longer has. It moves the fields in the last-applied annotation, fields
-that the manager already applies, and the fields of the next intent (--intent).
-Defaults, and fields that webhooks added, stay with their manager. The preview has a
-line for each object; --details lists all fields. doc/ownership.md explains the
-rules.
+manifest no longer contains. It moves the fields in the last-applied annotation,
+fields that the manager already applies, and the fields of the next intent
+(--intent). Defaults, and fields that webhooks added, stay with their manager. The
+preview has a line for each object; --details lists all fields. doc/ownership.md
+explains the rules.
 
 --restarted-at also moves the annotation of kubectl rollout restart, because
 otherwise no apply removes it. --also moves fields of your choice. --everything
@@ -198,8 +198,8 @@ func newDowngrade(env *process.Env) *cobra.Command {
 		Use:   "downgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
 		Short: "Migrate back from server-side to client-side apply",
 		Long: `Downgrade moves the fields of an applier back to client-side apply: the last-applied
-annotation is set to the fields that the manager owns, and its entry becomes an
-Update entry of kubectl-client-side-apply.
+annotation is set to the fields that the manager owns, and the manager's entry
+becomes an Update entry of kubectl-client-side-apply.
 ` + moveHelp,
 		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
   tenure downgrade --live live.yaml --field-manager flux > client-side.yaml`,

@@ -50,12 +50,12 @@ func newWatch(env *process.Env) *cobra.Command {
 other's writes: the fields, their values, how often they change, since when, and
 what to do about it. Managers fight over a field if they revert each other's values
 --returns times within --window. An autoscaler that scales, a rollout that
-progresses and a handover are no fights.
+progresses and a handover are not fights.
 
 It also reports flaps: fields that one manager sets to two values alternately,
 because two replicas or two manifests use its name. It reports managers whose writes
-change nothing but times, and managed fields that grow. Writes without any change
-are only in an audit log: a watch has no events for them.
+change only times, and managed fields that grow. Writes without any change are only
+in an audit log: a watch has no events for them.
 
 Without KIND it watches all kinds that can be listed: in the namespace of the
 kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit log of
@@ -82,14 +82,14 @@ if there was no fight, but something could not be watched; stderr names it.`,
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
 	addSelectors(f, &flags.selector, &flags.fields)
 	f.DurationVar(&flags.duration, "for", 0,
-		"end `DURATION` after all kinds were listed, such as 10m; 0 watches until interrupted")
+		"watch for `DURATION`, such as 10m, after all kinds were listed; 0 watches until interrupted")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
 	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "`DURATION` of the window in which writes are counted")
-	f.IntVar(&flags.tracker.Returns, "returns", 3, "reverts within --window that make a fight or a flap")
+	f.IntVar(&flags.tracker.Returns, "returns", 3, "minimum number of reverts within --window for a fight or a flap")
 	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10,
-		"writes without a change within --window that make a manager an idle writer")
+		"minimum number of writes without a change within --window for an idle writer")
 	addFormat(env, cmd, &flags.format, "json")
 	flags.placeFlags.add(env, cmd)
 	flags.appFlags.add(&flags.placeFlags)
@@ -234,7 +234,7 @@ type watcher struct {
 	screen *view.Screen
 }
 
-// following has the kinds that a command follows, whether the user named them, and for how long; 0 means until ctx is
+// following has the kinds that a command follows, whether the user named them, and the duration; 0 means until ctx is
 // done.
 type following struct {
 	kinds    []cluster.Kind
@@ -333,7 +333,8 @@ func (w *watcher) observe(e cluster.Event, when time.Time) error {
 	return w.tell(when, func() []fights.Finding { return w.tracker.Observe(tree, when) })
 }
 
-// tell has the tracker observe an event at a time, and reports its findings.
+// tell calls observe, which passes an event to the tracker, and reports the findings. The event happened at the time
+// when.
 func (w *watcher) tell(when time.Time, observe func() []fights.Finding) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -350,7 +351,7 @@ func (w *watcher) tell(when time.Time, observe func() []fights.Finding) error {
 	return nil
 }
 
-// printFinding prints a finding. In JSON, it prints it each time; otherwise, only the first time.
+// printFinding prints a finding: every occurrence in JSON, only the first occurrence in text.
 func (w *watcher) printFinding(f fights.Finding) error {
 	if w.isJSON {
 		return json.NewEncoder(w.env.Stdout).Encode(view.FindingJSON(w.suggest, f))

@@ -33,14 +33,14 @@ type owner struct {
 // state is the state of a trace's replay.
 type state struct {
 	r *recorded.Replayer
-	// isBuiltin is true for built-in kinds, of which only fields in ever are compared. ever has the fields that any
-	// entry in the trace has owned.
+	// isBuiltin is true for built-in kinds. For these, only the fields in ever are compared: the fields that any entry
+	// in the trace has owned.
 	isBuiltin bool
 	ever      *fieldpath.Set
 	managers  map[string]bool // the managers in the trace
 
 	stored map[string]any // the current recorded object
-	// updated is the latest time in an entry. before is its value when the recorded clock last advanced to another
+	// updated is the latest time in an entry. before is the value of updated when the recorded clock last advanced, to
 	// second.
 	updated, before time.Time
 	second          string
@@ -64,7 +64,7 @@ func newState(r *recorded.Replayer, trace *recorded.Trace) *state {
 	return s
 }
 
-// write is a step of a trace with its response. If the step is a read, it describes the write before it.
+// write is a step of a trace with its response. If the step is a read, the fields describe the write before the read.
 type write struct {
 	*state
 	step         *recorded.Step

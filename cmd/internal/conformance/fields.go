@@ -77,8 +77,8 @@ type leaf struct {
 	items []string
 }
 
-// flatten adds the leaves of a value to out, by the text of their paths. Items are named by their elements in owned,
-// or if they are not in it by their index. Unless all is true, only owned leaves are added.
+// flatten adds the leaves of a value to out, by the text of their paths. An item is named by its element in owned, or
+// by its index if owned does not contain the item. Unless all is true, only owned leaves are added.
 func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
 	add := func(element fieldpath.PathElement, item any) {
 		sub := owned.WithPrefix(element)

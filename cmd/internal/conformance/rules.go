@@ -34,7 +34,8 @@ const (
 type difference struct {
 	*write
 	what what
-	// extra is true if only the server under test has it; missing, if only the recorded response has it.
+	// extra is true if something is only in the response of the server under test; missing, if it is only in the
+	// recorded response.
 	extra, missing bool
 	// at is the path of the difference, in the object or in the entry.
 	at fieldpath.Path

@@ -3,9 +3,9 @@
 // breaks.
 //
 // Every trace runs in its own namespace. Differences that are allowed between servers are not compared: generated
-// values, the text of errors, and fields of built-in kinds that nobody in the trace has ever owned, which are
-// defaults of one Kubernetes version. A trace ends at its first step with a difference, because later steps depend on
-// it.
+// values, the text of errors, and fields of built-in kinds that no manager in the trace has ever owned, because such
+// fields are defaults of one Kubernetes version. A trace ends at its first step with a difference, because later steps
+// depend on it.
 package conformance
 
 import (
@@ -236,8 +236,8 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 	}
 	for i, name := range c.namespaces {
 		deleted = append(deleted, namespacesPath+"/"+name)
-		// Only the first namespace waits for a namespace controller to start. Later ones need not, because it has had
-		// that time.
+		// Only for the first namespace, wait for a namespace controller to react. If there is one, it has reacted to
+		// later namespaces meanwhile.
 		errs = append(errs, c.finalize(name, i == 0))
 	}
 	for _, path := range deleted {
@@ -249,8 +249,8 @@ func (c *cluster) cleanUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finalize completes the deletion of a namespace if no namespace controller does. If there is a namespace controller,
-// the namespace has conditions, and a ServiceAccount from another controller.
+// finalize completes the deletion of a namespace if no namespace controller does. If controllers run, the namespace has
+// conditions from the namespace controller, or a ServiceAccount from another controller.
 func (c *cluster) finalize(name string, isFirst bool) error {
 	path := namespacesPath + "/" + name
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {

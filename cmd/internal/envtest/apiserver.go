@@ -76,7 +76,7 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.issuers, "service-account-issuer", nil, "issuer of ServiceAccount tokens")
 	set.StringArrayVar(&f.accountKeys, "service-account-key-file", nil, "public keys of ServiceAccount tokens")
 	set.StringVar(&f.signingKey, "service-account-signing-key-file", "", "private key of ServiceAccount tokens")
-	set.StringSliceVar(&f.enabledPlugins, "enable-admission-plugins", nil, "admission plugins to call too; no effect")
+	set.StringSliceVar(&f.enabledPlugins, "enable-admission-plugins", nil, "admission plugins to enable; no effect")
 	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "admission plugins that are not called")
 	set.StringSliceVar(&f.featureGates, "feature-gates", nil, "features of Kubernetes, such as WatchList=false")
 	f.audit = genericoptions.NewAuditOptions()
@@ -201,7 +201,7 @@ func (f *serverFlags) checkPlugins(warnings io.Writer) error {
 	return errors.Join(flags.Validate()...)
 }
 
-// auditTo sets the audit policy and backend of the flags, and returns a function that stops the backend. Without a
+// auditTo sets the audit policy and backend from the flags, and returns a function that stops the backend. Without a
 // policy, no events are recorded.
 func (f *serverFlags) auditTo(o *apiserver.Audit) (stop func(), err error) {
 	if err := errors.Join(f.audit.Validate()...); err != nil {
@@ -279,7 +279,7 @@ func (f *serverFlags) network(o *apiserver.Options) (err error) {
 	}
 	if f.advertise == "" || o.AdvertiseAddress.IsUnspecified() {
 		o.AdvertiseAddress = netip.Addr{}
-		// A machine without a network has no such address, and the server then has no endpoint.
+		// On a machine without a network, no address is found, and the server then has no endpoint.
 		if ip, err := utilnet.ResolveBindAddress(net.ParseIP(f.address)); err == nil {
 			found, _ := netip.AddrFromSlice(ip)
 			o.AdvertiseAddress = found.Unmap()

@@ -1,6 +1,6 @@
-// Package envtest has the programs that controller-runtime's envtest starts: a kube-apiserver that keeps its objects
-// in memory, and an etcd that therefore stores nothing. It also creates the folder in which envtest looks for these
-// programs. The folder has links to the tenure command, which runs as the program whose name it is called by.
+// Package envtest has the programs that controller-runtime's envtest starts: a kube-apiserver that keeps its objects in
+// memory, and a placeholder for etcd that stores nothing. It also creates the folder in which envtest looks for these
+// programs. The folder has links to the tenure command, which runs the program that the name of the link selects.
 package envtest
 
 import (
@@ -34,7 +34,7 @@ func Program(name string) func(*process.Env, []string) int {
 	return nil
 }
 
-// noKubectl is run as kubectl if there is no kubectl in PATH. It reports that, and fails.
+// noKubectl is run as kubectl if there is no kubectl in PATH. It prints an error, and fails.
 func noKubectl(env *process.Env, _ []string) int {
 	fmt.Fprintln(env.Stderr, `kubectl: "tenure envtest" found no kubectl on its PATH; install kubectl and run `+
 		`"tenure envtest" again, or set TEST_ASSET_KUBECTL to the path of kubectl`)

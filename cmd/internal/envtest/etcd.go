@@ -47,9 +47,9 @@ func RunEtcd(env *process.Env, args []string) int {
 	})
 }
 
-const etcdHelp = `etcd of Tenure is a placeholder for etcd: it serves /health and stores nothing. The objects
-are in the memory of kube-apiserver. Flags that are not listed here are accepted and have
-no effect.
+const etcdHelp = `etcd of Tenure is a placeholder for etcd: it serves /health and stores nothing. The
+objects are in the memory of kube-apiserver. Flags that are not listed here are
+accepted and have no effect.
 
 `
 

@@ -29,10 +29,10 @@ func DefaultFolder(binary string) (string, error) {
 	return filepath.Join(cache, "tenure", "envtest", name), nil
 }
 
-// MakeFolder creates kube-apiserver, etcd and kubectl in a folder, for envtest. The first two are links to the tenure
-// binary, and kubectl is a link to the kubectl on path, which has the value of PATH. If policyFile is not "", the
-// kube-apiserver checks writes against a copy of this policy. If MakeFolder would replace or remove a file that it did
-// not make, it fails and changes nothing.
+// MakeFolder creates kube-apiserver, etcd and kubectl in a folder, for envtest. kube-apiserver and etcd are links to
+// the tenure binary. kubectl is a link to the kubectl in the folders of path, the value of PATH. If policyFile is not
+// "", the kube-apiserver checks writes against a copy of this policy. If MakeFolder would replace or remove a file that
+// it did not make, it fails and changes nothing.
 func MakeFolder(folder, binary, path, policyFile string) error {
 	if err := checkPolicy(policyFile); err != nil {
 		return err
@@ -107,8 +107,8 @@ func isLink(name, target string) bool {
 	return err == nil && linked == target
 }
 
-// link atomically creates or replaces the link name to target, because another process may use the name. If links are
-// not allowed, it makes a copy.
+// link makes name a link to target. It does so atomically, because another process may be using name. If links are not
+// allowed, it makes a copy.
 func link(target, name string) error {
 	temporary, err := freeName(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func freeName(name string) (string, error) {
 	return f.Name(), errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// copyFile copies a file with its mode and time, unless to is already a copy of it.
+// copyFile copies a file with its mode and time. It does nothing if the destination has the same size and time.
 func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// recordName is the file in which a folder records what MakeFolder made there, with a line for each version of a file:
+// recordName is the file in which MakeFolder records the files that it made in a folder, with a line for each version
+// of a file:
 //
 //	"etcd" "/usr/bin/tenure"                     a link
 //	"ownership-policy.yaml" "181 1767323045000"  a file, with its size and time
@@ -38,7 +39,7 @@ func checkMade(folder string, names []string) error {
 	return nil
 }
 
-// recordLine returns the line of the record for the file name with the content of the file at path.
+// recordLine returns the line of the record for a file with the given name and the content of the file at path.
 func recordLine(name, path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -62,7 +63,7 @@ func isRecorded(folder, line string) bool {
 	return err == nil && slices.Contains(strings.SplitAfter(string(record), "\n"), line)
 }
 
-// install records a temporary file or link as the file name, and then renames it to that.
+// install records a temporary file or link under the given name, and then renames it to this name.
 func install(temporary, name string) error {
 	if err := record(name, temporary); err != nil {
 		return err
@@ -70,7 +71,7 @@ func install(temporary, name string) error {
 	return os.Rename(temporary, name)
 }
 
-// record adds a line to the record for the file name with the content of the file at path.
+// record adds a line to the record, for a file with the given name and the content of the file at path.
 func record(name, path string) error {
 	folder := filepath.Dir(name)
 	line, err := recordLine(filepath.Base(name), path)

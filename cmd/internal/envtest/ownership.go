@@ -37,8 +37,8 @@ func checkPolicy(file string) error {
 	return nil
 }
 
-// copyPolicy copies a policy into a folder, and removes an earlier report. If file is "", it removes an earlier
-// policy.
+// copyPolicy copies a policy into a folder, and removes an earlier report. If file is "", it also removes an earlier
+// policy, and copies nothing.
 func copyPolicy(file, folder string) error {
 	copied, report := filepath.Join(folder, policyName), filepath.Join(folder, reportName)
 	if err := os.Remove(report); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// SocketVariable is the environment variable by which a post-renderer finds the command that runs helm. It names a
-// socket in a folder of the user. Templates may contain Secrets, so they are passed neither in arguments nor in a
-// file.
+// SocketVariable is the environment variable through which a post-renderer finds the command that started helm. It
+// names a socket in a folder of the user. Templates may contain Secrets, so they are passed neither in arguments nor in
+// a file.
 const SocketVariable = "TENURE_HELM_SOCKET"
 
 // pluginName is the name of the Helm plugin that calls Relay.

@@ -1,4 +1,5 @@
-// Command man writes the files that packages of the command contain besides it: manual pages and shell completions.
+// Command man writes the files that installation packages contain besides the command: manual pages and shell
+// completions.
 //
 //	go run ./cmd/internal/man DIR
 //

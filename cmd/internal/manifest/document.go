@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Inputs are the sources of documents, the same as kubectl's: files, folders, URLs, patterns, - for standard input,
+// Inputs are the sources of documents. As in kubectl, they are files, folders, URLs, patterns, - for standard input,
 // and a kustomization.
 type Inputs struct{ resource.FilenameOptions }
 
@@ -155,8 +155,8 @@ func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
-// noteTwice warns of duplicate keys in a YAML file; as in kubectl, the last value is used. The reader reports text that
-// is not YAML.
+// noteTwice warns of duplicate keys in a YAML file; as in kubectl, the last value is used. It ignores text that is not
+// YAML, because the reader reports that.
 func noteTwice(w io.Writer, source string, text io.Reader) {
 	for docs := yaml.NewDecoder(bufio.NewReaderSize(text, 64<<10)); ; {
 		var doc yaml.Node

@@ -50,7 +50,7 @@ func readSchema(env *process.Env, name string) (docs []document.Document, err er
 	if err := env.CheckInside(env.Path(name)); err != nil {
 		return nil, err
 	}
-	// OpenAPI documents have no kind, so that they can't be read as objects.
+	// OpenAPI documents have no kind, so ReadFiles can't read them.
 	if data, err := os.ReadFile(env.Path(name)); err == nil {
 		if err := expansion.Check(data); err != nil {
 			return nil, (&document.Document{Source: name}).Wrap(err)

@@ -1,4 +1,4 @@
-// The lines of objects: the colours of their YAML, and which of them are shown.
+// The lines of objects: colours for their YAML, and filters for the lines.
 export const $ = id => document.getElementById(id);
 
 // read returns the lines in an element, and colours them.
@@ -15,8 +15,8 @@ export function read(root) {
   });
 }
 
-// show shows the lines that have the text and one of the filters, and, paler, what such a line is in. It returns how
-// many lines are shown.
+// show shows the lines that contain the text and match one of the filters and, paler, the structs and lists around such
+// lines. It returns the number of matching lines as text.
 export function show(lines, search, filters) {
   const text = search.trim().toLowerCase();
   const wanted = filters.filter(b => b.ariaPressed === "true").map(b => b.dataset.of);
@@ -35,7 +35,7 @@ export function show(lines, search, filters) {
   return count === 1 ? "1 line" : count + " lines";
 }
 
-// changeTheme has a button change between the themes.
+// changeTheme makes a button switch between the themes.
 export function changeTheme(button) {
   const themes = ["automatic", "light", "dark"];
   let theme = 0;

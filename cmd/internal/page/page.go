@@ -66,7 +66,7 @@ type Finding struct {
 	Ways  []Way
 }
 
-// Way is a way out: its effect, and a command line for a shell; empty if no command does it.
+// Way is a way out: its effect in Text, and a command line for a shell. Command is empty if there is no such command.
 type Way struct{ Name, Text, Command string }
 
 // Mark is the kind of a marked line or of a finding.
@@ -158,7 +158,7 @@ func parse(hue func(owner string) int) (*template.Template, error) {
 	return template.New("page").Funcs(template.FuncMap{"hue": hue}).Parse(text)
 }
 
-// prepare returns objects for the template, and by key, the number of lines that each filter shows.
+// prepare returns objects for the template, and the number of lines that each filter shows, by the filter's key.
 func prepare(objects []Object) (all []shown, counts map[string]int) {
 	counts = map[string]int{}
 	all = make([]shown, len(objects))

@@ -1,6 +1,6 @@
 // Package playground runs the engine for the playground page: it executes the steps of a scenario, and returns what
-// each step did. The page runs it as WebAssembly; tests compare that with native code. To keep the WebAssembly file
-// small, the package imports only the engine, and no client, server or command.
+// each step did. The page runs the package as WebAssembly; tests compare the results with those of native code. To keep
+// the WebAssembly file small, the package imports only the engine, and no client, server or command.
 //
 // Texts from users are made printable in the result, and contain no HTML: the page shows them as text.
 package playground
@@ -22,8 +22,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Limits of a request. They protect pages, and servers of the page, from endless work, and exceed everything that
-// people write by hand.
+// Limits of a request. They protect browsers and servers from endless work. No request that is written by hand reaches
+// them.
 const (
 	MaxRequest = 1 << 20 // bytes
 	MaxSteps   = 100

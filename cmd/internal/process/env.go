@@ -37,7 +37,7 @@ type Env struct {
 	CommandLine string
 	// Completes is true if a shell asks for completions. Like Color, it is set from the arguments.
 	Completes bool
-	// Terminal reports whether a stream, one of the three, is a terminal; if nil, the operating system is asked.
+	// Terminal reports whether a stream (Stdin, Stdout or Stderr) is a terminal; if nil, the operating system is asked.
 	Terminal func(stream any) bool
 	// Context stops commands that run until they are interrupted; context.Background() if nil.
 	Context context.Context
@@ -60,7 +60,7 @@ func (e *Env) NoteUnread(err error) {
 	fmt.Fprintf(e.Stderr, "note: %v\n", err)
 }
 
-// Path returns the absolute path for a path that the user gave relative to Dir.
+// Path returns the path of a file that the user named. A relative path is relative to Dir.
 func (e *Env) Path(given string) string {
 	if e.Dir == "" || filepath.IsAbs(given) {
 		return given
@@ -102,7 +102,7 @@ func (e *Env) Relative(text string) string {
 	return strings.ReplaceAll(text, e.Dir+"/", "")
 }
 
-// Server has the functions that a program with an API server adds to the command.
+// Server has the functions of a program that contains an API server.
 type Server struct {
 	// Commands create the commands that run a server.
 	Commands []func(*Env) *cobra.Command

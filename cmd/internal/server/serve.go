@@ -92,17 +92,17 @@ when its standard input ends. If a test starts the server with a pipe as standar
 input, the server ends when the test ends.
 
 With -o json, serve prints one line of JSON for programs as soon as it serves: url,
-certificateAuthorityData (base64), token, and with --kubeconfig kubeconfig and
-context. Without --kubeconfig, it then writes no kubeconfig.
+certificateAuthorityData (base64) and token. If --kubeconfig is set, the line also
+has kubeconfig and context; otherwise, serve writes no kubeconfig.
 
-The server listens on this computer only. With --host, --listen may be any address,
-and is required: --host is the name of the server for clients on other computers,
-and is in the server's certificate and in the kubeconfig. Every client needs the
-certificate and the token in the kubeconfig.
+The server listens on this computer only, unless you set --host, the name of the
+server for clients on other computers. This name is in the server's certificate and
+in the kubeconfig. --host needs --listen, which may then be any address. Every
+client needs the certificate and the token in the kubeconfig.
 
 With --audit-log-path, serve records requests as kube-apiserver does, by the policy
-in --audit-policy-file. Without a policy, it records all writes, with their bodies
-except for Secrets, token requests and authentication.k8s.io. tenure watch
+in --audit-policy-file. Without a policy, it records all writes. It then omits the
+bodies of Secrets, token requests and objects of authentication.k8s.io. tenure watch
 --audit-log reads the log.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
@@ -148,7 +148,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringSliceVar(&flags.bootstrap, "bootstrap", []string{"rbac", "priorityclasses", "flowschemas", "service"},
 		"`SETS` of objects to create as kube-apiserver does, or none")
 	set.BoolVar(&flags.controllers, "controllers", false,
-		"leave deleted Namespaces, and the finalizers of deletions and volumes, to controllers")
+		"leave the contents of deleted Namespaces, and finalizers of deletions and volumes, to controllers")
 	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	set.StringSliceVar(&flags.hosts, "host", nil,
@@ -294,7 +294,7 @@ func contextFlag(kubeconfig, context string) (string, error) {
 	return "--context " + context + " ", nil
 }
 
-// openServedStore opens the storage of the server. It also returns a name of it for messages.
+// openServedStore opens the storage of the server. It also returns a name for the storage, for messages.
 func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	records storage.Store, closeRecords func() error, name string, err error,
 ) {
@@ -397,7 +397,8 @@ func applyDefinitions(ctx context.Context, config *rest.Config, definitions []ma
 	})
 }
 
-// checkServed returns an error if the server of c does not serve a definition as it is.
+// checkServed returns an error if the server of c does not accept the names of a definition, or does not serve its
+// kind.
 func checkServed(c *cluster.Cluster, crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, condition := range crd.Status.Conditions {
 		if condition.Type == apiextensionsv1.NamesAccepted && condition.Status != apiextensionsv1.ConditionTrue {
@@ -422,8 +423,8 @@ func New() *process.Server {
 	}
 }
 
-// writesOnly is the audit policy that is used without a policy file: it records all writes, with their bodies, except
-// bodies of Secrets, token requests and authentication.k8s.io.
+// writesOnly is the audit policy that is used without a policy file. It records all writes with their bodies, but omits
+// the bodies of Secrets, token requests and objects of authentication.k8s.io.
 var writesOnly = &auditinternal.Policy{
 	OmitStages: []auditinternal.Stage{auditinternal.StageRequestReceived},
 	Rules: []auditinternal.PolicyRule{

@@ -28,8 +28,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// DefaultTimeout is the maximal time that Open waits for another process to close the file: long enough if that is
-// another command, but not if it is a server.
+// DefaultTimeout is the maximal time that Open waits for another process to close the file. It is long enough to wait
+// for another command, but not for a server.
 const DefaultTimeout = 500 * time.Millisecond
 
 // Local is a store that this process has opened, in a file or in memory.
@@ -55,7 +55,7 @@ func Open(path string, options bbolt.Options) (*bbolt.Store, error) {
 	return records, nil
 }
 
-// explain adds to an error of Open how the user can resolve it.
+// explain adds a hint to an error of Open: how the user can resolve it.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, bbolt.ErrInUse):
@@ -173,10 +173,10 @@ type served struct {
 	close   func() error // closes records
 }
 
-// Resources implements [process.Store].
+// Resources implements [place.Server].
 func (s *served) Resources() ([]place.StoredResource, error) { return Resources(s.records) }
 
-// Close implements [process.Store].
+// Close implements [place.Server].
 func (s *served) Close() error { return errors.Join(s.Server.Close(), s.close()) }
 
 // OpenAndServe opens a store and serves it. It is [process.Server].OpenStore.

@@ -25,7 +25,7 @@ import (
 // maxVersions is the maximal number of versions that are kept of an object.
 const maxVersions = 100
 
-// Options configure a Model. All fields except numbers must be set.
+// Options configure a Model. All fields except MaxBytes and Recent must be set.
 type Options struct {
 	// Place is the name of the objects' place, for the page header.
 	Place string
@@ -78,7 +78,7 @@ type Model struct {
 	changed chan struct{} // closed on the next change
 }
 
-// object is an object of the cluster, or one about which there are only facts.
+// object is an object of the cluster, or an object that does not exist and about which there are facts.
 type object struct {
 	summary
 	tree     map[string]any // the latest version; nil if there is none
@@ -124,8 +124,8 @@ func New(o Options) *Model {
 		tracker: fights.New(fights.Options{})}
 }
 
-// Observe adds a version of an object, in which values of Secrets are replaced, see secrets.Shown. tree must not be
-// changed later.
+// Observe adds a version of an object. The caller has replaced the values of Secrets in it, see secrets.Shown. tree
+// must not be changed later.
 func (m *Model) Observe(tree map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

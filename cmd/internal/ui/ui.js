@@ -6,7 +6,7 @@ const recent = 5 * 60e3, rowsAtOnce = 200;
 const open = new Set(), rows = new Map(); // groups that are open, and how many rows of them are shown
 let selected = "", view = "live", version = 0, lines = [], facets = new Set(), answer = null, findings = "";
 
-// What others wrote is shown as text, and what can't be seen in it as an escape.
+// Invisible characters in text from objects are shown as escapes.
 const text = s => s.replace(/\p{C}/gu, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 const make = (tag, cls, ...children) => {
   const e = document.createElement(tag);
@@ -16,13 +16,13 @@ const make = (tag, cls, ...children) => {
 };
 const hued = (e, name) => { e.style.setProperty("--h", hues[name] ?? 0); return e; };
 const chip = name => hued(make("span", "chip m", text(name) || "(no name)"), name);
-const said = words => make("span", "hidden", words); // to who hears the page
+const said = words => make("span", "hidden", words); // for screen readers
 const counted = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many);
 const isRecent = o => o.changed > Date.now() - recent;
 const has = (o, facet) => facet === "changed" ? isRecent(o) : (o.findings?.[facet] ?? 0) > 0;
 const press = (buttons, isPressed) => { for (const b of buttons) b.ariaPressed = String(isPressed(b)); };
 
-// Objects come as events: first all of them, then those that changed.
+// The server sends objects as events: first all objects, then the changed ones.
 const events = new EventSource("events");
 let isFirst = true;
 events.onopen = () => { isFirst = true; };
@@ -57,12 +57,12 @@ function fillManagers() {
   $("group").hidden = ![...objects.values()].some(o => o.apps);
 }
 
-// A click is lost if its button is replaced meanwhile.
+// While a button is held down, showList must not replace it: the click would be lost.
 let isHeld = false;
 document.onpointerdown = () => { isHeld = true; };
 document.onpointerup = document.onpointercancel = () => { isHeld = false; };
 
-// showList shows the objects that are wanted, in groups: an application or a namespace, and the kinds in it.
+// showList shows the objects that match the search and the filters, by application or namespace and then by kind.
 function showList() {
   if (isHeld) return void setTimeout(showList, 100);
   const words = $("find").value.trim().toLowerCase().split(/\s+/), manager = $("manager").value;
@@ -154,7 +154,7 @@ function row(o) {
   return b;
 }
 
-// showOverview shows the whole, while no object is selected.
+// showOverview shows totals of all objects, while no object is selected.
 function showOverview() {
   document.body.classList.toggle("whole", selected === "");
   $("overview").hidden = selected !== "";
@@ -185,7 +185,7 @@ function showOverview() {
   findings = "";
 }
 
-// load shows the selected object, as it is now or at a version. A newer call wins.
+// load shows the selected object, as it is now or at a version. If calls overlap, only the last one has an effect.
 let calls = 0;
 async function load() {
   if (!selected) return;
@@ -205,7 +205,7 @@ async function load() {
   answer = {...next, key: selected};
   const pressed = [...document.querySelectorAll("#filters [aria-pressed=true]")].map(b => b.dataset.of);
   const focused = document.activeElement?.dataset.of;
-  $("object").innerHTML = next.object; // the command made it with html/template, and the policy lets no script in it run
+  $("object").innerHTML = next.object; // html/template escaped it, and the Content Security Policy blocks scripts in it
   if (findings !== next.findings) {
     $("findings").innerHTML = findings = next.findings;
     for (const code of document.querySelectorAll(".command code")) { // lines break between arguments

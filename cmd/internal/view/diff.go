@@ -121,7 +121,8 @@ func (v PlanView) writeUnified(w io.Writer, live, merged version, file string) e
 	return nil
 }
 
-// diffArgument matches the arguments in KUBECTL_EXTERNAL_DIFF that kubectl diff uses. It ignores others.
+// diffArgument matches the arguments in KUBECTL_EXTERNAL_DIFF that kubectl diff uses. kubectl diff ignores other
+// arguments.
 var diffArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 
 // runDiff runs a program on two folders with files, as kubectl diff does.

@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// left returns the fields that a policy leaves to their owners, as the apply gives them up or shares them.
+// left returns the fields that a policy leaves to their owners, because it gives them up or shares them.
 func left(p *planning.Planned) (paths []fieldpath.Path) {
 	for _, d := range p.Decided {
 		isThere := slices.ContainsFunc(paths, d.Path.Equal)
@@ -70,9 +70,9 @@ func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) e
 }
 
 // ignored returns the text for a field in an ignore rule, and the name of the rule's list that it belongs to. For a
-// Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest. Therefore a list
-// item that has another index in the manifest than in the live object can't be ignored. ignored writes its name to
-// notes.
+// Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest. Therefore, a list
+// item whose index in the manifest differs from its index in the live object can't be ignored; for such an item,
+// ignored writes a note and returns "".
 func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath.Path) (list, text string) {
 	t := p.Parent()
 	if format == "argocd" {
@@ -100,9 +100,9 @@ func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// jq returns a path as a jq expression: .spec.containers[] | select(.name == "a") | .image. The expression selects
-// the item in the manifest as well as in the live object, which has defaults in its key: select((.protocol // "TCP")
-// == "TCP").
+// jq returns a path as a jq expression: .spec.containers[] | select(.name == "a") | .image. The expression selects an
+// item in the live object, which has defaults in the key, and also in a manifest that omits these defaults:
+// select((.protocol // "TCP") == "TCP").
 func jq(t *typed.Type, path fieldpath.Path) (text string) {
 	for i, e := range path {
 		name, isField := e.Field()

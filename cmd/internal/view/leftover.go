@@ -81,7 +81,7 @@ func (v PlanView) stringDataJSON(p *planning.Planned) (out []stringDataJSON) {
 	return out
 }
 
-// stringDataJSON is a field of data: with the owner whose value stringData overwrites, or with the suggestion that
+// stringDataJSON is a field of data. It has either the owner whose value stringData overwrites, or the suggestion that
 // allows the next apply to remove the field.
 type stringDataJSON struct {
 	Field      string             `json:"field"`

@@ -8,13 +8,13 @@ import (
 // Lines is an output format for lists: one line of JSON for each item.
 const Lines = "ndjson"
 
-// List writes a list item by item, without keeping items: as part of a JSON document, or with [Lines] as one line for
-// each item.
+// List writes the items of a list one by one, and keeps none of them. It writes them as part of a document or, in the
+// format [Lines], as one line of JSON for each item.
 type List struct {
 	W      io.Writer
 	Format string
-	// Frame returns the document with the given items. No other list may precede the items in it. The fields after
-	// the items may have other values in the last call.
+	// Frame returns the document with the given items. No other list may precede the items in it. The values of the
+	// fields after the items are those of the last call, in Close.
 	Frame func(items []any) any
 	begun bool
 }
@@ -47,7 +47,7 @@ func (l *List) Add(item any) error {
 	return err
 }
 
-// Close writes the end of the document; without any items, the document with an empty list.
+// Close writes the end of the document. If there were no items, it writes a document with an empty list.
 func (l *List) Close() error {
 	if l.Format == Lines {
 		return nil

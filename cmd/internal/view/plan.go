@@ -115,7 +115,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 	return nil
 }
 
-// Fail adds a document that has no plan. Text and differences do not show it: its error is on stderr.
+// Fail adds a document that has no plan. The formats text and diff do not show the document: its error is on stderr.
 func (v *Plans) Fail(d *planning.Document) error {
 	v.summary.Failed++
 	v.summary.Objects++
@@ -130,7 +130,8 @@ func (v *Plans) Fail(d *planning.Document) error {
 	return v.list.Add(failedData(d))
 }
 
-// Close prints the pruned objects, and if there are several documents a summary, which includes the failed ones.
+// Close prints the pruned objects. If there are several documents, it also prints a summary, which counts failed
+// documents too.
 func (v *Plans) Close() error {
 	out := v.Env.Stdout
 	v.summary.Pruned, v.summary.Drift = len(v.Pruned), v.drift.Fields
@@ -320,8 +321,8 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 	}
 }
 
-// containerRows returns rows for a plan in which no manager gains or loses fields: only the ownership of maps, lists
-// and items changes, without the fields in them, or only what else entries record.
+// containerRows returns rows for a plan in which no manager gains or loses fields. In such a plan, only the ownership
+// of maps, lists and items themselves changes, or only the order, times or versions of entries.
 func containerRows(p planning.Planned) (rows [][]cell) {
 	for _, change := range p.Ownership {
 		who := cell{describeKey(change.Manager), managerColor(change.Manager.Manager)}

@@ -80,10 +80,10 @@ type ownershipJSON struct {
 	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
-	// Gains are all fields that the manager gains; Shares are those of them that others are known to own, too. Entries
-	// at versions that only the server can compare are not considered. Loses are the fields that stay in the object,
-	// and in which the manager no longer owns anything; Abandons are those of them that nobody owns then. Removes are
-	// the fields that are removed from the object.
+	// Gains are all fields that the manager gains; Shares are the gained fields that other managers are known to own,
+	// too. Entries at versions that only the server can compare are not considered. Loses are the fields that stay in
+	// the object, and in which the manager no longer owns anything; Abandons are the lost fields that no manager owns
+	// then. Removes are the fields that are removed from the object.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`
@@ -101,7 +101,7 @@ func (v *Plans) document(items []any) any {
 	return out
 }
 
-// closeData ends the JSON output. It also has items for objects that would be deleted.
+// closeData ends the JSON output. In the format [Lines], it first writes a line for each object that would be deleted.
 func (v *Plans) closeData() error {
 	for i := 0; v.Format == Lines && i < len(v.Pruned); i++ {
 		p := &v.Pruned[i]

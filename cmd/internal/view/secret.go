@@ -18,7 +18,8 @@ const (
 	hiddenAfter  = "*** (after)"
 )
 
-// hide returns a value in which the text with replaces stand-ins that the other value does not contain.
+// hide returns a value without stand-ins: hidden replaces them in a string that is the same in the other value, and the
+// text with replaces them in all other strings.
 func hide(value, other any, with string) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -77,8 +77,8 @@ func (p Palette) paint(s string, attributes ...color.Attribute) string {
 	return s
 }
 
-// managerColors are distinguishable on light and dark backgrounds. Red and green are not among them, as they mark bad
-// and good values.
+// managerColors are distinguishable on light and dark backgrounds. Red and green are not among them, because these mark
+// bad and good values.
 var managerColors = []color.Attribute{
 	color.FgCyan, color.FgMagenta, color.FgBlue, color.FgYellow, color.FgHiCyan, color.FgHiMagenta, color.FgHiBlue,
 }
@@ -232,7 +232,7 @@ func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
 func (s *Screen) Draw(text string) error {
 	columns, rows := s.size()
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
-	if more := len(lines) - (rows - 2); rows > 3 && more > 1 { // keep the last line, the sum; the cursor is below it
+	if more := len(lines) - (rows - 2); rows > 3 && more > 1 { // keep the last line, the totals; the cursor is below it
 		lines = append(lines[:rows-3:rows-3], fmt.Sprintf("and %d more lines\n", more), lines[len(lines)-1])
 	}
 	for i, line := range lines {

@@ -6,8 +6,8 @@ import {el, render} from "./results.js";
 
 const $ = id => document.getElementById(id);
 let state = emptyState();
-let response = null; // what the engine said last
-let selected = -1; // the step whose result is shown, of all steps; -1 is the last one
+let response = null; // the last response of the engine
+let selected = -1; // index of the step whose result is shown, among all steps; -1 is the last step
 let examples = [];
 
 const page = {busy: true, runs: 0, time: 0, error: ""}; // for tests of the page
@@ -36,7 +36,7 @@ function tell(text, failed = false) {
   page.error = failed ? text : "";
 }
 
-// run runs the steps; of several changes in a row, only the last one is run.
+// run runs the steps. If it is called again meanwhile, only the response of the last call is shown.
 let wanted = 0;
 async function run() {
   const mine = ++wanted;

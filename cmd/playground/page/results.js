@@ -1,4 +1,4 @@
-// What the engine said about one step, as elements. Text of others only ever becomes text.
+// The engine's result for one step, as elements. Text from the result is never parsed as HTML.
 
 export const el = (tag, cls, ...children) => {
   const e = document.createElement(tag);
@@ -7,8 +7,8 @@ export const el = (tag, cls, ...children) => {
   return e;
 };
 
-// hues returns the hue of each manager's colour, as on the pages of blame: its name says which, unless another manager
-// has that or one next to it and there is room elsewhere.
+// hues returns a hue for each manager. It is chosen by a hash of the name, but so that managers have different hues,
+// and no neighbouring ones, as long as there are enough hues.
 export function hues(names) {
   const count = 20, room = names.length > count / 3 ? 0 : 1;
   const taken = new Array(count).fill(false);
@@ -105,7 +105,8 @@ function ownership(step, chip) {
     step.ownership.map(o => [chip(o.manager, o.how), cell(o.gains), cell(o.shares), cell(o.loses), cell(o.removes)])));
 }
 
-// lines shows the object with the owners of each line; owners that are those of the line before are not repeated.
+// lines shows the object with the owners of each line; owners are not repeated if they are the same as in the line
+// before.
 function lines(step, chip) {
   const list = el("div", "lines");
   list.setAttribute("role", "list");
@@ -138,7 +139,7 @@ function code(text) {
   return c;
 }
 
-// managedFields shows the entries before and after; lines that only one of them has stand out.
+// managedFields shows the entries before and after; lines that are only in one of them are highlighted.
 function managedFields(step) {
   const before = step.before.split("\n"), after = step.after.split("\n");
   const common = longestCommon(before, after);

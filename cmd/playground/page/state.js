@@ -26,7 +26,7 @@ export function nameOf(step) {
   return parts.join(" ");
 }
 
-// parseName returns the step of a name, without its body.
+// parseName returns the step with a name, without its body.
 export function parseName(name) {
   const [word, ...rest] = name.split(/\s+/).filter(Boolean);
   const step = emptyStep(word);
@@ -42,7 +42,7 @@ export function parseName(name) {
   return step;
 }
 
-// stepsOf returns all steps of a state, and how many of them are not among its writes.
+// stepsOf returns all steps of a state, and the number of steps before the first write.
 export function stepsOf(state) {
   const steps = [];
   if (state.type.word !== "builtin") {
@@ -55,7 +55,7 @@ export function stepsOf(state) {
   return {steps, first};
 }
 
-// stateOf returns the state of steps: a type and an object at the beginning are not among the writes.
+// stateOf returns the state for steps. Its writes do not include a type and an object at the beginning.
 export function stateOf(steps) {
   const state = emptyState();
   const rest = steps.map(s => ({...parseName(s.name), body: s.body}));
@@ -101,7 +101,7 @@ export async function encode(state) {
   return btoa(binary).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 }
 
-// decode returns the state of a link. Anybody may have made the link: what is not of a state is left out.
+// decode returns the state in a link. It ignores invalid parts, because anybody may have made the link.
 export async function decode(text) {
   const binary = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
   const bytes = Uint8Array.from(binary, c => c.charCodeAt(0));

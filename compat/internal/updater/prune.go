@@ -6,10 +6,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// prune removes from merged the fields that the manager applied last time, dropped from this intent, and that no other
-// manager owns (spec rule 6). It first removes all fields that last owned, then restores the fields that are owned at
-// each version, and then the fields that were removed along with a candidate but were never owned by last. If a
-// conversion fails, nothing is removed.
+// prune removes from merged the fields that the manager applied last time, that this intent lacks, and that no other
+// manager owns (spec rule 6). It first removes all fields that last owned. It then restores the fields that are owned
+// at each version, and the fields that were removed with them although last never owned them. If a conversion fails,
+// nothing is removed.
 func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	kept := func(err error) object[V] {
 		w.host.Warn(last.Name, last.Version, err)
@@ -83,7 +83,7 @@ func (o object[V]) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
-// less returns o without the paths of set. Containers that contained nothing else become null, and are so still
+// less returns o without the paths of set. Containers that contained nothing else become null, so that they are still
 // present.
 func (w *Write[V]) less(o object[V], set *fieldpath.Set) object[V] {
 	return w.with(o, o.typ.RemoveToNull(o.tree, set))

@@ -140,7 +140,8 @@ func (w *Write[V]) settle(updated object[V], force bool) (typed.Comparison, erro
 	return own, nil
 }
 
-// compare returns how now differs from live at a version, without the fields that writes at that version do not own.
+// compare returns how updated differs from live at a version, without the fields that writes at that version do not
+// own.
 func (w *Write[V]) compare(updated object[V], version string) (typed.Comparison, error) {
 	before, err := w.at(w.live, version)
 	if err != nil {

@@ -265,8 +265,8 @@ func Patch(from, to string, steps []patch.Step) ([]patch.Change, error) {
 	return patch.Apply(to, steps)
 }
 
-// write writes the go.mod of a main module, unless it exists with the same content, because the go command adds its
-// own results to it.
+// write writes the go.mod of a main module, unless the last write had the same content. It does not compare the go.mod
+// itself, because the go command adds its own results to that file.
 func (t *Tree) write(name string, main gomod.Main) error {
 	dir := t.Module(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

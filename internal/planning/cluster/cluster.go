@@ -191,8 +191,9 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// ListPages lists the objects of a kind in the namespace of a selection, or in all namespaces if it has none, with its
-// labels and fields, in at most limit pages. It ends when see returns false. After the last page, it calls whole.
+// ListPages lists the objects of a kind that a selection selects by namespace, labels and fields, in at most limit
+// pages. Without a namespace, it lists all namespaces. It ends when see returns false. After the last page, it calls
+// whole.
 func (c *Cluster) ListPages(
 	ctx context.Context, k Kind, in Selection, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {
@@ -307,7 +308,7 @@ func treeOf(u *unstructured.Unstructured, err error) (map[string]any, error) {
 	return u.Object, nil
 }
 
-// similar is the similarity of names from which DidYouMean suggests one.
+// similar is the similarity above which DidYouMean suggests a name.
 const similar = 0.75
 
 // DidYouMean returns a question that suggests the candidate whose first word is most similar to an unknown name; ""

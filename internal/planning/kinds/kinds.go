@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// empty has a line for each kind: its API version, its kind, and the zero value of its Go type in JSON. Using the Go
-// types instead would link all of k8s.io/api. These are also not enough, because a cluster may have versions that the
-// server of this command does not serve, and releases have no Go types for alpha and beta versions. go test -update
+// empty has a line for each kind: its API version, its kind, and the zero value of its Go type in JSON. The Go types
+// themselves would link all of k8s.io/api. They would also not be enough: a cluster may have versions that the server
+// of this command does not serve, and released programs have no Go types for alpha and beta versions. go test -update
 // writes the file.
 //
 //go:embed empty.txt

@@ -17,8 +17,8 @@ import (
 // aboutKey is the context key for the objects of a request.
 type aboutKey struct{}
 
-// about returns the context for a request about objects. Warnings of the server then omit the values of Secrets among
-// them.
+// about returns the context for a request about objects. If there are Secrets among the objects, warnings of the server
+// then omit their values.
 func about(ctx context.Context, trees ...map[string]any) context.Context {
 	return context.WithValue(ctx, aboutKey{}, trees)
 }

@@ -47,7 +47,7 @@ func NewFiles(
 	for _, doc := range docs {
 		err := doc.Err
 		if err == nil {
-			// A file with a single object selects that object explicitly; several objects may be a list.
+			// A single object counts as selected by the user; several objects may be the items of a list.
 			err = p.add(doc.Tree, len(docs) == 1)
 		}
 		if err != nil {
@@ -57,7 +57,7 @@ func NewFiles(
 	return p, nil
 }
 
-// NewMemory returns a place with one object, or if it is nil with none.
+// NewMemory returns a place with one object; without objects if object is nil.
 func NewMemory(now func() time.Time, c *Catalog, object map[string]any) (*Files, error) {
 	p := &Files{now: now, catalog: c, named: map[kindName][]*Target{}}
 	if object == nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see for each object of the given kinds in the namespace of a selection, or in all namespaces if it has
-// none, with its labels and fields, and done after each kind. It lists page by page, at most concurrency kinds at a
-// time, and keeps no objects. Calls of see and done do not overlap. If the schema of a kind can't be read, its targets
-// have no types. The error joins the errors of kinds that could not be listed.
+// Each calls see for each object of the given kinds that a selection selects by namespace, labels and fields, and calls
+// done after each kind. Without a namespace, it lists all namespaces. It lists page by page, at most concurrency kinds
+// at a time, and keeps no objects. Calls of see and done do not overlap. If the schema of a kind can't be read, its
+// targets have no types. The error joins the errors of kinds that could not be listed.
 func (p *Cluster) Each(
 	ctx context.Context, kinds []cluster.Kind, s Selection, concurrency int, see func(*Target), done func(),
 ) error {

@@ -79,9 +79,9 @@ func namesObjects(args []string) bool {
 	return len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/")
 }
 
-// identify returns the name and namespace of a document's object, and the document with that namespace. For a
-// document without a namespace it is asked, or if that is empty, the result of otherwise. Errors name the invalid
-// field; with an error about the namespace, the name is returned.
+// identify returns the name and namespace of a document's object, and the document with that namespace. If the document
+// has no namespace, the namespace is asked or, if asked is empty, the result of otherwise. Errors name the invalid
+// field; if the error is about the namespace, the name is returned too.
 func identify(k *Kind, tree map[string]any, asked string, otherwise func() (string, error)) (
 	name, namespace string, _ map[string]any, err error,
 ) {

@@ -204,8 +204,8 @@ func (w *Desired) With(intent map[string]any) *Desired {
 	return &with
 }
 
-// WithManagedFields returns the same intent for the live object with other managed fields: the managed fields of
-// another version.
+// WithManagedFields returns the same intent for the live object with the managed fields of source, another version of
+// the object.
 func (w *Desired) WithManagedFields(source map[string]any) *Desired {
 	with, target := *w, *w.Target
 	list := document.ManagedFields(source)
@@ -237,8 +237,8 @@ func (w *Desired) PlanOptions(plain bool) plans.Options {
 	return options
 }
 
-// CheckDecodes returns an error if a server can't decode the intent. A plan does not find this error if it is in
-// reset fields: it is unchanged.
+// CheckDecodes returns an error if a server can't decode the intent. A plan does not find this error in reset fields,
+// because these do not change.
 func (w *Desired) CheckDecodes() error {
 	obj, ok := strategy.NewObject(w.Kind.GroupVersionKind)
 	if !ok {

@@ -159,7 +159,8 @@ func (o *Operation) reload(
 	return current, is, err
 }
 
-// steady returns an object without parts that change by themselves: its status, times and resourceVersion.
+// steady returns an object without parts that change by themselves: status and its entries, times, resourceVersion and
+// generation.
 func steady(w *place.Desired) map[string]any {
 	if w.Target.Object == nil {
 		return nil

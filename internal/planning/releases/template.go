@@ -50,8 +50,8 @@ func IsKept(tree map[string]any) bool {
 // sourceAnnotation is Helm's annotation with the file of a template during post-rendering.
 const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// Parse parses Helm's input for a post-renderer, in which annotations name the files of templates, or the stored
-// manifest of a revision, in which comments do.
+// Parse parses Helm's input for a post-renderer, or the stored manifest of a revision. Annotations in the input, and
+// comments in the manifest, name the files of templates.
 func Parse(text []byte) (out []Template, err error) {
 	if err := expansion.Check(text); err != nil {
 		return nil, err

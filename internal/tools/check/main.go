@@ -1,5 +1,5 @@
-// Command check analyzes Go code with the analyzers of staticcheck and of go vet. One program needs the facts about
-// dependencies, which are most of the work, once.
+// Command check analyzes Go code with the analyzers of staticcheck and of go vet. Because one program runs both, the
+// facts about dependencies, which are most of the work, are computed only once.
 //
 //	cd internal/tools && GOWORK=off go build -o /tmp/check ./check
 //	cd ../.. && /tmp/check ./...

@@ -16,8 +16,8 @@ import (
 // kubernetes is a version of the k8s.io libraries, and the version of controller-runtime that requires it.
 type kubernetes struct{ version, controllerRuntime string }
 
-// maintained has the oldest version that released modules require, the newest version, and the minor versions between.
-// The first and the last are in go.mod.
+// maintained has the oldest and the newest version in go.mod files of released modules, and a version of each minor
+// between them.
 var maintained = []kubernetes{{"v0.35.0", "v0.23.0"}, {"v0.36.3", "v0.24.1"}, {"v0.37.2", "v0.25.2"}}
 
 // compatibilityPage is the document with the table.

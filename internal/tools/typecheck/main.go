@@ -63,7 +63,7 @@ func run(args []string) error {
 	return errors.Join(errs...)
 }
 
-// withoutBodies removes the bodies of functions, whose types no other package sees.
+// withoutBodies removes the bodies of functions: other packages do not depend on the types in them.
 func withoutBodies(file *ast.File) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {

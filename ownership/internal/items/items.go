@@ -15,8 +15,8 @@ const (
 	// maxShapes is the maximal number of sets of key fields that are indexed for one list. A list whose keys changed
 	// has two sets. More come from malicious objects, and each costs an index.
 	maxShapes = 8
-	// maxPartial is the maximal number of key fields of an element for which items that lack some of them are
-	// searched.
+	// maxPartial is the maximal number of key fields in an element; with more, items that lack some of them are not
+	// found.
 	maxPartial = 4
 )
 
@@ -30,8 +30,8 @@ type Index struct {
 
 // shape is the index of a list by one set of key fields.
 type shape struct {
-	byText map[string][]int // positions by the text of the key, of the fields that an item has
-	has    [][]string       // sets of names of fields that items have, the largest first
+	byText map[string][]int // positions of items, by the text of their key
+	has    [][]string       // the sets of key fields that items have, the largest first
 }
 
 // New returns an index of a list. t is the list's type, for the defaults of key fields; nil if it is not known.

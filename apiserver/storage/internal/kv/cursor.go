@@ -40,8 +40,8 @@ type Cursor struct {
 	wake   chan struct{} // holds one signal
 }
 
-// Watch returns a cursor for the writes of a key, or of a prefix, after a revision, and this revision. Revision 0 means
-// the current one. Close the cursor after use.
+// Watch returns a cursor for the writes of a key, or of all keys with a prefix, that are later than a revision. It also
+// returns this revision. Revision 0 means the current one. Close the cursor after use.
 func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -195,8 +195,8 @@ func (s *Store) List(start, end string, revision, limit int64) (
 	return versions, count, readRevision, nil
 }
 
-// Page returns the versions of the keys from start to end at a revision, in the order of the keys: at most limit, and
-// none after the one with which their size reaches size.
+// Page returns the versions of the keys from start to end at a revision, in the order of the keys. It stops after limit
+// versions, or when the sum of their sizes reaches size.
 func (s *Store) Page(start, end string, revision int64, limit int, size int64) (versions []*Version, err error) {
 	_, err = s.ascend(start, end, revision, func(v *Version) bool {
 		versions = append(versions, v)
@@ -244,7 +244,7 @@ func (s *Store) Value(v *Version) ([]byte, error) {
 	if ok {
 		return value, nil
 	}
-	// After the first Load, a write has replaced the version in the file. Before it did, it put the value into memory.
+	// A write replaced the version in the file after the first Load. Such a write first puts the old value into memory.
 	if value := v.value.Load(); value != nil {
 		return *value, nil
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // The approximate size of a cache entry for each byte of its value: the decoded object and, for watches, its encodings.
-// In CustomResourceDefinitions it is larger: the Go struct of a schema has 40 fields, but a schema sets two or three.
+// For CustomResourceDefinitions it is larger: the Go struct of a schema has 40 fields, but a schema sets two or three.
 const (
 	expansion       = 5
 	schemaExpansion = 20
@@ -38,8 +38,8 @@ type cache struct {
 	recent  list.List // of *entry, the most recently used first
 }
 
-// cacheKey identifies the object of a revision. previous is true for the previous object: an event of the revision may
-// need both.
+// cacheKey identifies the object of a revision. previous is true for the object before the revision: the event of the
+// revision may need both objects.
 type cacheKey struct {
 	decoder  *decoder
 	revision int64
@@ -97,8 +97,8 @@ func (c *cache) drop(e *entry) {
 	e.element = nil
 }
 
-// weakKey is a key of a cache for a cleanup, which must not reach the entry: its recent entries can be reached from the
-// cache, and through the decoder's server.
+// weakKey is a cacheKey for the cleanup of an entry. Its pointers are weak, because a cleanup must not keep its entry
+// alive: the cache points to recent entries, and the decoder, through its server, points to the cache.
 type weakKey struct {
 	cache    weak.Pointer[cache]
 	decoder  weak.Pointer[decoder]
@@ -114,7 +114,7 @@ func forget(k weakKey) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := cacheKey{k.decoder.Value(), k.revision, k.previous} // the map has the decoder
+	key := cacheKey{k.decoder.Value(), k.revision, k.previous} // a key in the map keeps the decoder alive
 	if c.entries[key].Value() == nil {
 		delete(c.entries, key)
 	}
@@ -241,7 +241,7 @@ func (s shared) CacheEncode(id runtime.Identifier, encode func(runtime.Object, i
 		return nil
 	}
 	_, err := w.Write(e.data)
-	goruntime.KeepAlive(s.entry) // other clients share the entry while one reads it
+	goruntime.KeepAlive(s.entry) // during the write, other clients find this entry in the cache
 	return err
 }
 

@@ -90,8 +90,8 @@ func (s *Store) follow(ctx context.Context) {
 	}
 }
 
-// page returns the versions of the keys from start to end at a revision, in the order of the keys: at most limit, and
-// none after the one with which their size reaches batchBytes.
+// page returns the versions of the keys from start to end at a revision, in the order of the keys. It stops after limit
+// versions, or when the sum of their sizes reaches batchBytes.
 func (s *Store) page(ctx context.Context, start, end string, revision int64, limit int) ([]*kv.Version, error) {
 	if s.remote == nil {
 		return s.kv.Page(start, end, revision, limit, batchBytes)

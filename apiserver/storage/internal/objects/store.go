@@ -46,8 +46,8 @@ type Store struct {
 	closed  bool
 }
 
-// New returns a store over a key-value store, and closes that with the store. cacheBytes limits the size of cached
-// decoded objects; 0 means DefaultCacheBytes.
+// New returns a store over a key-value store. Close also closes the key-value store. cacheBytes limits the size of
+// cached decoded objects; 0 means DefaultCacheBytes.
 func New(db *kv.Store, cacheBytes int64) *Store {
 	if cacheBytes <= 0 {
 		cacheBytes = DefaultCacheBytes

@@ -182,7 +182,7 @@ func (w *watcher) sendInitial() error {
 		}
 		start = versions[len(versions)-1].Key + "\x00"
 		for i, v := range versions {
-			versions[i] = nil // frees the value of the page: the event shares another copy
+			versions[i] = nil // frees the value that the page has read; the event uses a shared copy
 			if err := w.sendEvent(kv.Event{Version: v}); err != nil {
 				return err
 			}
@@ -302,7 +302,7 @@ func (w *watcher) decode(v *kv.Version, revision int64, previous bool) (*entry, 
 	return w.resource.decoder.entry(data, revision, previous)
 }
 
-// sendBookmark sends a bookmark. If change is not nil, it changes the bookmark before that.
+// sendBookmark sends a bookmark. If change is not nil, it is called first, to change the bookmark.
 func (w *watcher) sendBookmark(change func(runtime.Object) error) error {
 	object := w.resource.decoder.new()
 	if err := w.resource.Versioner().UpdateObject(object, uint64(w.sent)); err != nil {
