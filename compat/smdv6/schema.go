@@ -331,7 +331,8 @@ func errorAt(where, format string, args ...any) *Error {
 	return &Error{Where: where, Reason: fmt.Sprintf(format, args...)}
 }
 
-// below returns err with where, the text directly before its place, added to its place if err is an [*Error].
+// below returns err. If it is an [*Error], the result has where, the text directly before its place, added to that
+// place.
 func below(where string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -40,7 +40,6 @@ type Updater struct {
 // managers: manager owns what it owned before and what it added or changed, and others lose what was changed or removed
 // (spec rule 5). Both objects are at version; live is null before the object is created. Neither the objects nor
 // managers are changed.
-// object is created. Neither the objects nor managers are changed.
 func (u *Updater) Update(live, updated *v6typed.TypedValue, version v6fieldpath.APIVersion,
 	managers v6fieldpath.ManagedFields, manager string) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
 	w, before, err := u.start(live, updated, version, managers, manager)
