@@ -23,7 +23,8 @@ func (l load) isWithin(most load) bool { return l.requests <= most.requests && l
 const share = 4
 
 // inFlight limits the requests in flight of all users, and of each user. So a user whose bodies do not arrive, or whose
-// watches stay open, uses no more than a share of the limit.
+// watches stay open, uses no more than a share of the limit; but each user may have one request with a body of any size
+// within the limit.
 type inFlight struct {
 	most   load
 	mu     sync.Mutex

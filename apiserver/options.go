@@ -185,8 +185,8 @@ type Observer interface {
 
 // Limits limit the cost of requests. A field that is zero has its default.
 //
-// A user, or the ServiceAccounts of a namespace together, may use a quarter of Bodies, Requests and Watches. Requests
-// of users in group system:masters and health checks are exempt from these limits.
+// A user, or the ServiceAccounts of a namespace together, may use a quarter of Bodies, Requests and Watches, but always
+// one request. Requests of users in group system:masters and health checks are exempt from these limits.
 //
 // The memory that a body needs when it is decoded is limited too, in proportion to the body's size (spec rule 12.9):
 // the memory of its Go structs, of the values in its YAML, and of copies of YAML aliases, which is at most Body. A

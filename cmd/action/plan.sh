@@ -36,6 +36,7 @@ case $status in
 	esac
 	;;
 2) title="Conflicts with other managers" ;;
+4) title="The plan is incomplete" ;;
 *) title="The plan failed" ;;
 esac
 

@@ -109,9 +109,9 @@ func (s *Scenario) add(file txtar.File) error {
 		case len(words) > 1:
 			return fmt.Errorf("unknown word %q", words[1])
 		case last == nil:
-			return fmt.Errorf("nothing was done that could be expected to come to that")
+			return fmt.Errorf("there is no step before it with this result")
 		case !slices.Contains(stepWords[last.word].results, words[0]):
-			return fmt.Errorf("%q comes to no such thing", last.word)
+			return fmt.Errorf("a step %q has no such result", last.word)
 		case slices.ContainsFunc(last.want, func(f txtar.File) bool { return f.Name == words[0] }):
 			return fmt.Errorf("expected twice of one step")
 		}

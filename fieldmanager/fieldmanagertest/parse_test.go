@@ -31,7 +31,7 @@ func TestParseErrors(t *testing.T) {
 		{"first", "an expectation of nothing", "-- want --\n", `nothing was done`},
 		{"twice", "an expectation for one step twice", head + "-- apply a --\n-- error --\n-- error --\n", `expected twice`},
 		{"kind", "an expectation that a step can't meet", head + "-- apply a --\n-- orders --\n",
-			`"apply" comes to no such thing`},
+			`a step "apply" has no such result`},
 		{"words", "an expectation with words", head + "-- apply a --\n-- want x --\n", `unknown word "x"`},
 		{"alone", "an interleave without writes", head + "-- interleave --\n-- orders --\n", `expected writes after it`},
 		{"limit", "a limit that is no number", head + "-- interleave limit=x --\n-- apply a --\n-- orders --\n",
@@ -56,7 +56,7 @@ func TestBrokenScenarios(t *testing.T) {
 		want            []string
 	}{
 		{"missing", "a step without an expectation", head + apply,
-			[]string{`step 2, "apply alice": nothing is expected of it, want one of want, unchanged`, "f:a: {}"}},
+			[]string{`step 2, "apply alice": the step has no expected result, want one of want, unchanged`, "f:a: {}"}},
 		{"differs", "a difference is shown as one", head + apply + "-- want --\nspec: {a: 2}\n",
 			[]string{"--- want\n+++ got\n", "-  a: 2\n", "+  a: 1\n"}},
 		{"other", "another outcome is named", head + apply + "-- conflict --\nmessage: x\n",

@@ -226,7 +226,7 @@ func compareExpectations(st *step, got []txtar.File) error {
 	var errs []error
 	if len(st.want) == 0 {
 		results := stepWords[st.word].results
-		errs = append(errs, fmt.Errorf("nothing is expected of it, want one of %s", strings.Join(results, ", ")))
+		errs = append(errs, fmt.Errorf("the step has no expected result, want one of %s", strings.Join(results, ", ")))
 	}
 	for _, g := range got {
 		i := slices.IndexFunc(st.want, func(f txtar.File) bool { return f.Name == g.Name })

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -328,9 +329,27 @@ func (a *adviceWorld) checkReport() {
 	}
 	for _, again := range run() {
 		if s.Promise.Done {
-			require.NotEqual(t, s.Arguments, again.Arguments, "seed %d: %s\n%s%s", a.seed, s.Why, out, errs)
+			require.NotEqual(t, s.Arguments, again.Arguments, "seed %d: %s\n%s%s\n%s", a.seed, s.Why, out, errs,
+				strings.Join(a.entriesOf(s.Arguments), "\n"))
 		}
 	}
+}
+
+// entriesOf returns the managed fields of all objects with an entry of a manager that the arguments name.
+func (a *adviceWorld) entriesOf(arguments []string) (out []string) {
+	for _, o := range a.objects {
+		live, err := a.client.Get(a.t.Context(), a.kind(o.valid[0]), o.namespace, o.name)
+		if err != nil {
+			continue
+		}
+		entries := (&unstructured.Unstructured{Object: live}).GetManagedFields()
+		if slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+			return slices.Contains(arguments, e.Manager)
+		}) {
+			out = append(out, o.name+": "+jsonText(map[string]any{"managedFields": entries}))
+		}
+	}
+	return out
 }
 
 // checkAgain applies an intent. A second plan of it must not change the object any more.
@@ -347,6 +366,12 @@ func (a *adviceWorld) checkAgain() {
 	status, again, errs := a.run(plan...)
 	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s\n%s%s", a.seed, manager, jsonText(tree), first, again,
 		errs)
+	// The first apply removes a struct with its last field. The second adds the struct, empty, which may be invalid.
+	options := cluster.WriteOptions{Manager: manager, Force: true, DryRun: true}
+	if _, err := a.client.Apply(t.Context(), a.kind(tree), o.namespace, tree, options); apierrors.IsInvalid(err) {
+		require.Equal(t, statusFailed, status, about)
+		return
+	}
 	require.Contains(t, []int{0, statusChanges}, status, about)
 	require.NotContains(t, again, ": changed\n", about)
 }

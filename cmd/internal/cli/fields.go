@@ -94,7 +94,7 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 // addVersion adds the flag for the apiVersion of an entry, which is allowed with some operations only: an applier has a
 // single entry for all versions, so its version does not select an entry.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
-	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of an Update entry, such as apps/v1")
+	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of the entry, such as apps/v1")
 	checkBefore(cmd, func() error {
 		if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
 			return fmt.Errorf("--%[1]s-version needs --%[1]s-operation Update", prefix)

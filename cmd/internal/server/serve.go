@@ -72,8 +72,9 @@ func newServe(env *process.Env) *cobra.Command {
 		Short: "Serve a store to kubectl and other Kubernetes clients",
 		Long: `Serve starts a Kubernetes API server on a store, with the built-in resources, custom
 resources and server-side apply. Like kube-apiserver, it creates default roles and
-bindings, priority classes, flow schemas, and the Service kubernetes. No controllers
-run: nothing creates the Pods of a Deployment. Use --controllers if a
+bindings, priority classes, flow schemas, and the Service kubernetes. It deletes the
+contents of deleted Namespaces and aggregates ClusterRoles, but runs no other
+controllers: nothing creates the Pods of a Deployment. Use --controllers if a
 kube-controller-manager runs beside the server.
 
 The store is the file of --store, which no other command can use at the same time;
@@ -315,7 +316,8 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	}
 	for _, server := range f.etcd {
 		if u, err := url.Parse(server); err != nil || u.Host == "" {
-			return nil, nil, "", fmt.Errorf("--etcd-servers: expected URLs such as http://127.0.0.1:2379, got %q", server)
+			return nil, nil, "", fmt.Errorf("--etcd-servers: expected URLs such as http://127.0.0.1:2379, got %q",
+				server)
 		}
 	}
 	name = "the etcd at " + strings.Join(f.etcd, ", ")
