@@ -28,7 +28,7 @@ func TestParseErrors(t *testing.T) {
 		{"key", "a key=value that no step has", head + "-- apply alice color=red --\n", `unknown word "color=red"`},
 		{"force", "an update can't be forced", head + "-- update alice force --\n", `unknown word "force"`},
 		{"two", "a write has one manager", head + "-- apply alice bob --\n", `unknown word "bob"`},
-		{"first", "an expectation of nothing", "-- want --\n", `nothing was done`},
+		{"first", "an expectation of nothing", "-- want --\n", `there is no step before it`},
 		{"twice", "an expectation for one step twice", head + "-- apply a --\n-- error --\n-- error --\n", `expected twice`},
 		{"kind", "an expectation that a step can't meet", head + "-- apply a --\n-- orders --\n",
 			`a step "apply" has no such result`},
