@@ -45,11 +45,11 @@ With --policy, the rules in a file decide conflicts (see tenure policy --help).
 A store is created if it does not exist. Its API server runs in this process. It
 serves the built-in kinds, and the kinds of CustomResourceDefinitions that are
 applied to the store or are in the files of --schema. Namespaces do not have to
-exist. tenure serve --store serves the file.
+exist. A store is a file; tenure serve --store FILE serves it.
 
-With --live, no defaults are set: the document is merged into the object in that
-file. If the file is empty, the object does not exist. The result is printed with
-its managed fields, so that the next apply can read it with --live.
+With --live FILE, the document is merged into the object in FILE, and no defaults
+are set. If FILE is empty, the object does not exist. The result is printed with its
+managed fields, so that the next apply can read it with --live.
 
 Exit status: 0 if all documents were applied, 1 if any was not, because of a
 conflict or any other error. The other documents are still applied.`,
@@ -187,9 +187,9 @@ creates the object, as an update (HTTP PUT) does. The manager owns what it added
 changed; other managers lose fields that were changed or removed. There are no
 conflicts. For a cluster, use kubectl replace.
 
-The managed fields of a document replace the managed fields of the object. If a
-document has none, the object keeps its managed fields, and the manager becomes the
-owner of the fields that change.
+If a document has managed fields, they replace the managed fields of the object. If
+it has none, or with --subresource, the object keeps its managed fields. In both
+cases, the manager then becomes the owner of the fields that change.
 
 Manifests, --store, --schema and --live work as in apply; see tenure apply --help.
 

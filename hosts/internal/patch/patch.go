@@ -43,7 +43,7 @@ type Step interface {
 // function that an added file declares with the old name.
 type RenameFunc struct {
 	In string
-	// Receiver is the name of a method's type; "" for a function.
+	// Receiver is the name of the type that has the method; "" for a function.
 	Receiver string
 	Name, To string
 	// Signature is the type that the function must have, without parameter names, such as "func(runtime.Object,
@@ -63,14 +63,14 @@ type AddFile struct {
 	In, Name string
 	Source   []byte
 	// Unless is a method, such as "Type.Method", or "". The file is not added to a package that has this method,
-	// because the package does not need it.
+	// because such a package does not need the file.
 	Unless string
 }
 
 // Imports checks that a package imports another one, and changes nothing.
 type Imports struct {
 	In, Path string
-	// Since describes the versions that have the import, for the error.
+	// Since completes the error "expected an import of PATH, which …", such as "k8s.io/apimachinery has since v0.34".
 	Since string
 }
 
