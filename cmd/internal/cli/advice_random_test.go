@@ -363,7 +363,7 @@ func (a *adviceWorld) checkAgain() {
 		return
 	}
 	a.followed["again"]++
-	status, again, errs := a.run(plan...)
+	status, again, errs := a.run(append(plan, "--force-conflicts")...) // conflicts over 1000m and 1 remain
 	about := fmt.Sprintf("seed %d, manager %q, intent %s\n%s\n%s%s", a.seed, manager, jsonText(tree), first, again,
 		errs)
 	// The first apply removes a struct with its last field. The second adds the struct, empty, which may be invalid.

@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // Cluster is a cluster as a Place.
@@ -150,12 +152,30 @@ func (p *Cluster) Reload(ctx context.Context, t *Target) error {
 // Move implements [Place].
 func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 	ctx = about(ctx, t.stored)
-	_, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch, m.Manager)
+	object, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch, m.Manager)
+	if err == nil {
+		err = t.checkMoved(m, object)
+	}
 	err = withoutValues(err, t.stored)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return err
+}
+
+// checkMoved returns an error if the server stored the patch of a move without the move. If a conversion fails, for
+// example because its webhook is down, kube-apiserver keeps the managed fields as they were.
+func (t *Target) checkMoved(m Moved, served map[string]any) error {
+	before, err1 := managedfields.Read(Wrap(t.Object))
+	wanted, err2 := managedfields.Read(Wrap(m.Object))
+	after, err3 := managedfields.Read(Wrap(served))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	if len(plans.OwnershipChanges(before, wanted)) == 0 || len(plans.OwnershipChanges(before, after)) > 0 {
+		return nil
+	}
+	return errors.New("the server has kept the managed fields as they were, for example because it can't convert the object")
 }
 
 // Apply implements [Place].
