@@ -193,7 +193,7 @@ func TestTableWatchesKeepNothing(t *testing.T) {
 	require.Less(t, held(), before+4*objects*size, "one copy of all frames would be 20 times the objects")
 }
 
-// TestQuotasHaveNoEffect shows difference 35.
+// TestQuotasHaveNoEffect shows difference 572.
 func TestQuotasHaveNoEffect(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const in = "/api/v1/namespaces/default/"
@@ -209,7 +209,7 @@ func TestQuotasHaveNoEffect(t *testing.T) {
 	)
 }
 
-// TestClusterIPsAreNotRecorded shows difference 36.
+// TestClusterIPsAreNotRecorded shows difference 573.
 func TestClusterIPsAreNotRecorded(t *testing.T) {
 	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll()})
 	const in = "/api/v1/namespaces/default/services"

@@ -20,24 +20,24 @@
 //   - Run writes only after all objects are planned, no conflict is refused, and no object has changed since it was
 //     planned. If a conflict is refused, the error contains the [conflicts.Conflicts], and neither values nor owners
 //     have changed. With Options.DryRun, Run writes nothing. Set it for a dry run of an action, because Helm does not
-//     tell Run.
+//     tell Run that the action is a dry run.
 //   - A field that is given up is omitted from the manifest while another manager owns it, and keeps its value and its
 //     owners. A shared field gets the live value. Run moves a forced field to Helm's manager, by a write that changes
 //     only managed fields and fails if the object has changed. Therefore Helm applies without force, and fields that
 //     other managers take after Run cause conflicts.
-//   - If the action fails, Finish adds to its error which objects had already changed.
+//   - If the action fails, Finish adds to the action's error which objects had already changed.
 //
-// Set ServerSideApply, and do not set ForceConflicts. Other post-renderers must run before this one. Objects that
-// Helm does not render are not planned: the objects in the folder crds/, which Helm creates before it renders the
-// first revision, and objects that Helm deletes. After Run, Helm makes further checks, such as whether an object
-// belongs to another release. Therefore Run moves no fields of objects without the marks of the release, unless
+// Set ServerSideApply, and do not set ForceConflicts. Other post-renderers must run before this one. Objects that Helm
+// does not render are not planned: the objects in the folder crds/, which Helm creates before it renders the first
+// revision, and objects that Helm deletes. After Run, Helm makes further checks, such as whether an object belongs to
+// another release. Therefore Run moves no fields of objects that lack the labels and annotations of the release, unless
 // TakeOwnership is set.
 //
 // # Rollbacks
 //
-// action.Rollback has no post-renderer. It applies the stored manifest, whose fields other managers may own by now,
-// and then fails. Instead, run an upgrade with the chart and the values of the revision, and set [Options].Restore,
-// so that the operation returns the stored manifest in place of the rendered one:
+// action.Rollback has no post-renderer. It applies the stored manifest, and fails if other managers have changed its
+// fields. Instead, run an upgrade with the chart and the values of the revision, and set [Options].Restore, so that the
+// operation returns the stored manifest in place of the rendered one:
 //
 //	revision := ... // a *release.Release of Helm's storage
 //	op, err := helm.New(ctx, helm.Options{..., Restore: revision.Manifest})

@@ -28,9 +28,9 @@
 //
 // See spec rules 14.1, 14.2, 14.3 and 14.4. In short:
 //
-//   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a
-//     field moves out of an item in which the manager owns other fields, both managers own the item. If it was the
-//     manager's last field there, the item moves too.
+//   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a field
+//     moves out of an item in which the manager owns other fields, both managers own the item. If the field was the
+//     manager's last field in the item, the item moves too.
 //   - Atomic values move as a whole.
 //   - An applier never becomes the owner of a declared container that has content, although an updater may own one:
 //     no intent owns such a container, and the next intent would remove it.

@@ -1,6 +1,6 @@
 // Package strategy describes what a Kubernetes API server does, apart from merging, when it writes objects of a kind:
-// which fields a write resets, what an object is before its creation, which defaults it gets, which values have the
-// same meaning, and which fields are set or restored before an object is stored.
+// which fields a write resets, which fields an object has before its creation, which defaults it gets, which values
+// have the same meaning, and which fields are set or restored before an object is stored.
 //
 //	s := strategy.Of(types, gvk, "")                                 // the main resource
 //	m, err := fieldmanager.New(gvk, types, s.FieldManager())
@@ -8,7 +8,7 @@
 //
 // With these options, plans are accurate: live and the merged object are compared as a server stores them, with all
 // defaults, including those inside atomic lists, and without the fields that a Go type omits, such as an empty value of
-// an environment variable. They do not include validation and admission.
+// an environment variable. Plans do not include validation and admission.
 //
 // Built-in kinds are as in one version of Kubernetes (openapi.KubernetesVersion). Tests compare them with
 // k8s.io/kubernetes itself: the reset fields with its registries, for every kind and subresource, and the defaults with

@@ -1,5 +1,5 @@
-// Package admission defines the admission hooks of a server. Hooks are functions of the program that runs the server;
-// they do the work of the admission plugins that are compiled into kube-apiserver.
+// Package admission defines the admission hooks of a server. Hooks are functions of the program that runs the server,
+// like the admission plugins that are compiled into kube-apiserver.
 //
 // For each write the server does the following, in this order. It decodes the object, sets its defaults and calls
 // Hooks.Default. It tracks managed fields and calls Hooks.Mutate, then mutating admission policies and webhooks. It

@@ -1,10 +1,11 @@
 // Package recorded sends recorded requests to a server and compares its responses with kube-apiserver's.
 //
 // A [Replayer] sends single requests. In requests, it replaces generated values of the recorded server
-// (resourceVersions, UIDs, tokens) by the values that this server generated in the same place; in responses, it ignores
-// generated values. [Replayer.Run] sends the requests of a whole [Trace], the life of one object. [Replayer.Replay]
-// does this on a server with the recorded clock, and compares the responses. [Replayer.Record] replaces the responses
-// in the trace. The command conformance uses Run to find the rules of server-side apply that a server breaks.
+// (resourceVersions, UIDs, tokens) by the values that the tested server generated in the same place; in responses, it
+// ignores generated values. [Replayer.Run] sends the requests of a whole [Trace], the life of one object.
+// [Replayer.Replay] also sets the server's clock to the recorded times, and compares the responses. [Replayer.Record]
+// replaces the responses in the trace. The command conformance uses Run to find the rules of server-side apply that a
+// server breaks.
 package recorded
 
 import (

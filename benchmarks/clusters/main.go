@@ -1,5 +1,5 @@
-// Command clusters measures the command tenure in clusters with many Deployments, and prints a Markdown table: the
-// duration, the CPU time and the maximum memory of each verb.
+// Command clusters measures the command tenure in clusters with many Deployments. It prints a Markdown table with the
+// duration, the CPU time and the maximum memory of each subcommand.
 //
 //	go run ./benchmarks/clusters                   5,000 and 25,000 Deployments in tenure serve
 //	go run ./benchmarks/clusters -tenure PATH      another build of the command; the server is built from this tree

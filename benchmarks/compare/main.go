@@ -3,8 +3,8 @@
 //	go run ./benchmarks/compare [-workload REGEXP] [-pairs N] [-run DURATION]
 //
 // Machines are noisy, and their noise changes slowly, for example because of another process, the CPU frequency, or a
-// grown heap. So the engines run in pairs, one directly after the other, and each is first in half of the pairs. A
-// garbage collection precedes each run. The ratio is upstream's time divided by Tenure's: the median over the pairs,
+// grown heap. So the engines run in pairs, one directly after the other, and each engine is first in half of the pairs.
+// A garbage collection precedes each run. The ratio is upstream's time divided by Tenure's: the median over the pairs,
 // followed by the quartiles.
 package main
 

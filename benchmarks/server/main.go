@@ -6,13 +6,13 @@
 //	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure, beside the stock one
 //	go run ./benchmarks/server -against stock -definitions 1000   both with 1,000 CustomResourceDefinitions
 //
-// Releases of the command are built with the tag (doc/design.md, "The command"). Without the tag, the program is larger
-// and needs more memory.
+// Releases of the command tenure are built with the tag grpcnotrace (doc/design.md, "The command"). Without this tag,
+// the server is larger and needs more memory.
 //
-// A server is "tenure", "stock" or "linked" (hosts/kube-apiserver builds and starts the last two), the path of a
-// kube-apiserver, or the URL of a running server, whose certificate is not checked. Servers run in separate processes
-// with two cores each, and are measured in turn. The ratio divides the CPU time of -against by the CPU time of -server;
-// a second ratio includes etcd.
+// The flags -server and -against name a server: "tenure", "stock" or "linked" (hosts/kube-apiserver builds and starts
+// the last two), the path of a kube-apiserver, or the URL of a running server, whose certificate is not checked.
+// Servers run in separate processes with two cores each, and are measured in turn. The ratio divides the CPU time of
+// -against by the CPU time of -server; a second ratio includes etcd.
 package main
 
 import (

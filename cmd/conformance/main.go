@@ -6,22 +6,22 @@
 // topology.example.dev, and deletes them at the end, also when it is interrupted. It does not change existing objects.
 // Use it on a server without controllers, because controllers write to objects too.
 //
+// It prints the differences, with the rules of doc/spec.md that the server breaks. It can also write the differences
+// as JUnit XML and as an HTML page.
+//
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest definitions DIR|FILE…|--kubeconfig FILE
 //
-// compares Tenure with upstream for the schemas of CustomResourceDefinitions, by random writes without a server. It
-// prints counts for each definition, and the shortest history with a difference that is not listed in
+// This subcommand compares Tenure with upstream for the schemas of CustomResourceDefinitions, by random writes without
+// a server. It prints counts for each definition, and the shortest history with a difference that is not listed in
 // doc/differences.md.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest resources --kubeconfig FILE GROUP|RESOURCE.GROUP…
 //
-// creates random objects from the OpenAPI document of any API server, sends random writes for them, and compares the
-// responses with upstream's engine in this process: objects, managed fields, conflicts, and whether a write is
-// rejected. GROUP selects the group's namespaced resources; core is the group without a name. Cluster-scoped
-// resources must be named one by one, because some of them change how a cluster works. Objects are created in a new
-// namespace, or in the one that --namespace names.
-//
-// Without a subcommand, the program prints the differences, with the rules of doc/spec.md that the server breaks. It
-// can also write them as JUnit XML and as an HTML page.
+// This subcommand creates random objects from the OpenAPI document of an API server, sends random writes of these
+// objects to the server, and compares the responses with upstream's engine in this process: objects, managed fields,
+// conflicts, and whether a write is rejected. GROUP selects the group's namespaced resources; core is the group without
+// a name. Cluster-scoped resources must be named one by one, because some of them change how a cluster works. Objects
+// are created in a new namespace, or in the one that --namespace names.
 //
 // Exit status: 0 if there is no difference, 1 if there is one, 2 if some traces could not be run, something could not
 // be deleted, or a definition could not be compared.
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) (failed bool, err
 	junit := flags.String("junit", "", "write the report as JUnit XML to `FILE`")
 	html := flags.String("html", "", "write the report as an HTML page to `FILE`")
 	selected := flags.String("run", "", "run only traces whose name matches `REGEXP`")
-	keep := flags.Bool("keep", false, "leave namespaces and CustomResourceDefinitions")
+	keep := flags.Bool("keep", false, "do not delete the namespaces and CustomResourceDefinitions at the end")
 	verbose := flags.Bool("verbose", false, "print a line for each trace, and responses that differ as a diff")
 	if err := flags.Parse(args); err != nil {
 		return false, err
@@ -122,7 +122,7 @@ func runResources(ctx context.Context, args []string, stdout io.Writer) (failed 
 	load := loader(flags)
 	var from conformance.ServedOptions
 	options := conformance.DefinitionsOptions{Parallel: 1}
-	flags.BoolVar(&from.Keep, "keep", false, "leave the objects and the namespace")
+	flags.BoolVar(&from.Keep, "keep", false, "do not delete the objects and the namespace at the end")
 	flags.Uint64Var(&options.Seed, "seed", 1, "`NUMBER` of the first random history")
 	flags.IntVar(&options.Count, "count", 50, "number of histories to run for each resource")
 	if err := flags.Parse(args); err != nil {
@@ -154,7 +154,7 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	kubeconfig := flags.String("kubeconfig", "", "`FILE` of a cluster to take all CustomResourceDefinitions from")
 	flags.Uint64Var(&options.Seed, "seed", 1, "`NUMBER` of the first random history")
 	flags.IntVar(&options.Count, "count", 100, "number of histories to run for each definition")
-	flags.DurationVar(&options.Duration, "duration", 0, "run histories for this long, instead of --count")
+	flags.DurationVar(&options.Duration, "duration", 0, "run histories for this time in total, instead of --count")
 	flags.IntVar(&options.Parallel, "parallel", runtime.GOMAXPROCS(0), "number of histories to run at the same time")
 	if err := flags.Parse(args); err != nil {
 		return false, err

@@ -1,4 +1,4 @@
-// Command tenure-vet finds writes in controllers that own more fields than intended:
+// Command tenure-vet finds writes that make a controller the owner of more fields than intended:
 //
 //	go install github.com/tenure-ssa/tenure/cmd/tenure-vet@latest
 //	go vet -vettool=$(which tenure-vet) ./...

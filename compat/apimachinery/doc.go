@@ -1,5 +1,5 @@
 // Package apimachinery provides the API of k8s.io/apimachinery/pkg/util/managedfields with Tenure's engine, for hosts
-// that use that package today: API servers, fakes and clients. They only change an import.
+// that use that package today: API servers, fakes and clients. To use it, such a host only changes an import.
 //
 //	import managedfields "github.com/tenure-ssa/tenure/compat/apimachinery"
 //	...
@@ -15,10 +15,10 @@
 // # What is the same
 //
 // Arguments and results have the hub version. They are Go structs or unstructured objects, including internal types
-// without an API version. They are always converted to the version of the request; the merged object gets its defaults
-// and is converted back. Entries of other versions are compared through the hub. Update changes the managed fields of
-// its argument. Owners, conflicts and stored objects are the same as upstream's, except as listed in
-// doc/differences.md.
+// without an API version. Arguments are always converted to the version of the request; the merged object gets its
+// defaults and is converted back to the hub version. Entries of other versions are compared through the hub. Update
+// changes the managed fields of its argument. Owners, conflicts and stored objects are the same as upstream's, except
+// as listed in doc/differences.md.
 //
 // # What differs
 //

@@ -3,9 +3,9 @@
 //
 // The functions follow the rules of package upgrade with its option Everything: all fields of the managers move,
 // because these functions know neither the types nor the next intent of an object. So no field loses its last owner,
-// equal inputs have equal results, and entries are in the order in which servers sort them: numbers 22, 23 and 26 of
-// doc/differences.md. To move only the fields that client-side apply would have removed (number 21), use package
-// upgrade itself.
+// equal inputs have equal results, and entries are in the order in which servers sort them; these are the differences
+// 22, 23 and 26 of doc/differences.md. To move only the fields that client-side apply would have removed (difference
+// 21), use package upgrade itself.
 package csaupgrade
 
 import (

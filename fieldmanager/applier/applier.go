@@ -27,7 +27,7 @@
 //
 // # Stale caches
 //
-// A cached object may be older than the stored object. So an apply that should be sent may be skipped:
+// A cached object may be older than the stored object. An apply that should be sent may then be skipped:
 //
 //   - If another client changed the object and the cache has not seen the change, an apply that would correct the
 //     change is skipped. A controller that watches the object receives the event later, applies again, and corrects the

@@ -5,10 +5,10 @@
 //	go run ./hosts/link DIR build ./...      # runs go build ./... in DIR, with Tenure
 //	go run ./hosts/link DIR test ./...
 //
-// DIR contains a Go module that requires k8s.io/apiserver v0.34 or later. It is not changed. The Kubernetes modules
-// that the program uses, which may be forks, are copied and patched as for kube-apiserver. A go.mod next to the
-// copies, for the go command's flag -modfile, replaces the modules by the copies. All other modules keep their
-// versions. The program supports the modes upstream, shadow and tenure. See doc/embedding.md.
+// DIR contains a Go module that requires k8s.io/apiserver v0.34 or later. The command does not change this module. The
+// Kubernetes modules that the program uses, which may be forks, are copied and patched as for kube-apiserver. A go.mod
+// next to the copies, for the go command's flag -modfile, replaces the modules by the copies. All other modules keep
+// their versions. The program supports the modes upstream, shadow and tenure. See doc/embedding.md.
 package main
 
 import (

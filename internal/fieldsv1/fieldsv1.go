@@ -1,6 +1,6 @@
-// Package fieldsv1 reads and makes the FieldsV1 of every supported version of Kubernetes. In 0.35, its text is in an
-// exported field; since 0.36, it also has methods for the text; with the build tag fieldsv1string, it no longer has the
-// field.
+// Package fieldsv1 reads and makes the FieldsV1 of every supported version of Kubernetes. In k8s.io/apimachinery 0.35,
+// the text of a FieldsV1 is in an exported field. Since 0.36, FieldsV1 also has methods for the text; with the build
+// tag fieldsv1string, it has no exported field.
 package fieldsv1
 
 import (

@@ -1,5 +1,6 @@
-// Package resetfields has the fields that a write to a Kubernetes API server resets to live's values: the strategies of
-// registry/rest list them in GetResetFields. The manager of such a write never owns them (spec rule 2.9).
+// Package resetfields has the fields that a write to a Kubernetes API server resets to the values of the live object.
+// The strategies of registry/rest list these fields in GetResetFields. The manager of such a write never owns them
+// (spec rule 2.9).
 package resetfields
 
 import (

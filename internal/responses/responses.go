@@ -1,5 +1,5 @@
-// Package responses remembers how a server responded to applies, and skips an apply if the earlier response shows that
-// it changes nothing. fieldmanager/applier and controllerruntime share it.
+// Package responses remembers how a server responded to applies, and skips an apply if an earlier response shows that
+// the apply would change nothing. fieldmanager/applier and controllerruntime share it.
 package responses
 
 import (

@@ -1,7 +1,8 @@
 // Package secrets decides which parts of a Secret may be shown: everything except its values.
 //
-// A printer gets the result of [Shown] in place of an object. It has a stand-in for each value, so that a printer can't
-// print a value. [WithoutValues] is for texts from other sources, such as a server's error, which may quote values.
+// A printer gets the result of [Shown] in place of an object. The result has a stand-in for each value, so that the
+// printer can't print the value. [WithoutValues] is for texts from other sources, such as a server's error, which may
+// quote values.
 package secrets
 
 import (

@@ -1,6 +1,6 @@
 // Package advice makes the suggestions in plans, conflict reports, ownership reports and findings of fights: what a
-// user can do, why, and what the suggestion promises. Suggestions are values: a program executes Action, and a
-// command prints it as arguments.
+// user can do, why, and what the suggestion promises. Suggestions are values: a program can execute the Action of a
+// suggestion, and a command can print the Action as arguments.
 //
 //	for _, way := range report.Ways {
 //		if way.Promise.Unblocks && way.Promise.Keeps {

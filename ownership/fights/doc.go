@@ -36,9 +36,9 @@
 //
 // # What a flap is
 //
-// Two sources that write under the same manager name are one side: two replicas of a controller with different
-// configurations, or two Kustomizations that contain the same object. Entries can't distinguish them, and their
-// applies do not conflict. But the value alternates within one turn.
+// Two sources that write under the same manager name are one side. Examples are two replicas of a controller with
+// different configurations, and two Kustomizations that contain the same object. Entries can't distinguish them, and
+// their applies do not conflict. But the value that they write alternates within one turn.
 //
 // A write reverts if it continues a turn and sets the field to the value that the same side had set before its last
 // write. A field flaps if at least the last Options.Returns writes of a turn are reverts, and at least that many

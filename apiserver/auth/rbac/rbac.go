@@ -8,11 +8,12 @@
 // kube-apiserver's own authorizer evaluates the rules. An apply needs the verb patch, and also the verb create if it
 // creates the object.
 //
-// Writes of this server take effect before their response. Writes of other servers on the same storage take effect when
-// the watch receives them.
+// Changes of roles and bindings through this server take effect before the server responds. Changes through other
+// servers on the same storage take effect when the watch receives them.
 //
 // A ClusterRole grants the rules that are stored in it. For a role with an aggregationRule, the server stores the
-// aggregated rules, as a controller does in a cluster, because checks for privilege escalation read them too.
+// aggregated rules, as a controller does in a cluster, because checks for privilege escalation read the stored rules,
+// too.
 package rbac
 
 import (

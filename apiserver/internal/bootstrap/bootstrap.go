@@ -1,5 +1,5 @@
-// Package bootstrap has the objects that kube-apiserver itself creates, as hosts/record recorded them. Each line of a
-// file is an object: its storage key, a tab, and its stored form.
+// Package bootstrap has the objects that kube-apiserver itself creates, as hosts/record recorded them. Each line of its
+// embedded files is an object: its storage key, a tab, and its stored form.
 package bootstrap
 
 import (

@@ -1,4 +1,5 @@
-// Package builtin serves the API resources of every Kubernetes API server, with kube-apiserver's own REST storages.
+// Package builtin serves the API resources that every Kubernetes API server has, with kube-apiserver's own REST
+// storages.
 //
 // The list of resources is generated from the discovery documents of a kube-apiserver (resources.json, gen).
 //

@@ -4,8 +4,9 @@
 //	/openapi/v3              the URLs of the OpenAPI 3 documents, with hashes
 //	/openapi/v3/PATH         the document of /PATH, which is a group version or a path without resources
 //
-// Upstream's code computes documents from the current resource table when they are first requested. The document of a
-// group version is cached until its resources change, a built-in one for the lifetime of the process.
+// Upstream's code computes a document from the current resource table when the document is first requested. The
+// document of a group version is cached until the resources of the group version change; the document of a built-in
+// group version is cached for the lifetime of the process.
 //
 //	builtin.go    the documents of built-in resources
 //	documents.go  the documents of a table: built-in resources and custom resources

@@ -1,13 +1,14 @@
-// Package plugins is the admission of a server ([Chain]): plugins that are compiled into kube-apiserver (builtin.go),
-// hooks of the host (hooks.go), and kube-apiserver's plugins for policies (policies.go) and webhooks (webhooks.go).
+// Package plugins implements the admission of a server ([Chain]) by plugins that are compiled into kube-apiserver
+// (builtin.go), hooks of the host (hooks.go), and kube-apiserver's plugins for policies (policies.go) and webhooks
+// (webhooks.go).
 //
 // kube-apiserver watches admission configurations with informers, so a configuration takes effect a moment after it is
 // written. Here, [Plugins] reads a configuration from the storage after it is written and before the response
 // ([Plugins.Reload]), so that the configuration takes effect from the next request on. Plugins read all other objects
 // from the storage too.
 //
-// Without configurations, policies and webhooks cost a write only a few atomic loads. The first write that needs a
-// plugin creates it, with its CEL environment.
+// If no policies and webhooks are configured, their plugins cost a write only a few atomic loads. The first write that
+// needs a plugin creates the plugin and its CEL environment.
 package plugins
 
 import (

@@ -1,6 +1,6 @@
 // Package webhooks has what conversion webhooks and admission webhooks share: limits of their clients, and the URLs of
-// the Services that their configurations name. It calls no webhooks: kube-apiserver's code does, through packages
-// plugins (webhooks.go) and custom (convert.go).
+// the Services that their configurations name. The package calls no webhooks: kube-apiserver's code calls them, through
+// packages plugins (webhooks.go) and custom (convert.go).
 package webhooks
 
 import (

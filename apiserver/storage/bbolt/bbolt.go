@@ -7,9 +7,9 @@
 // A write is synced to disk before it is acknowledged. Concurrent writes share a sync. One process at a time can open
 // the file for writing, or several processes can open it read-only.
 //
-// The file has the objects, but not their history. After the file is opened, watches from earlier revisions and earlier
-// continue tokens get 410 Expired, and clients list again. The keys are in memory; objects are read from the file when
-// they are needed.
+// The file has the objects, but not their history. After the file is opened, watches from earlier revisions, and lists
+// with earlier continue tokens, get 410 Expired; clients then list again. The keys are in memory; objects are read from
+// the file when they are needed.
 package bbolt
 
 import (

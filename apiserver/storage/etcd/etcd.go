@@ -8,8 +8,9 @@
 // of the store followed by the object's key. resourceVersions are etcd's revisions, so other writes to the same etcd
 // increase them too. All reads are linearizable.
 //
-// One etcd watch reads all writes, and the watches of clients share its events: a history of up to 64 MiB and 50,000
-// revisions, which begins with Open. Watches from earlier revisions get 410 Expired, and clients list again.
+// One etcd watch reads all writes, and the watches of clients share its events. The store keeps a history of these
+// events, of up to 64 MiB and 50,000 revisions. The history begins with Open: watches from earlier revisions get 410
+// Expired, and clients list again.
 package etcd
 
 import (

@@ -1,5 +1,5 @@
-// Package objects makes the objects that the benchmarks write: as in a cluster, with defaults and a full status, but
-// without managed fields. Equal calls return equal objects that share no memory.
+// Package objects makes the objects that the benchmarks write. Like objects in a cluster, they have defaults and a full
+// status, but they have no managed fields. Equal calls return equal objects that share no memory.
 package objects
 
 import (

@@ -11,7 +11,7 @@ import (
 )
 
 // podFields returns the managed fields of the Pod, the FieldsV1 of the manager that applied it, and that FieldsV1 as an
-// object for the floor.
+// object.
 func podFields() (list []metav1.ManagedFieldsEntry, fields []byte, tree *unstructured.Unstructured, err error) {
 	live, err := livePod()
 	if err != nil {

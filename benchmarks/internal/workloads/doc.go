@@ -5,12 +5,12 @@
 //
 //   - The call of the field manager is timed. Its input is the live object and the request's object in decoded form,
 //     and its output is the object as a server would encode it. The call decodes and encodes managed fields. Reading
-//     JSON is not timed; the results show it separately, as a floor.
+//     JSON is not timed.
 //   - Objects that an operation may change (the new object of an update, in which upstream sets managed fields in
 //     place) are copied before each operation, for both engines, as deep as the operation may change them.
 //   - Results are not copied. Tenure's results share memory with live: if an apply changes nothing, the result is live
-//     itself, while upstream returns a deep copy. A host that changes such a result must copy it first, at the cost of
-//     the floor.
+//     itself, while upstream returns a deep copy. A host that changes such a result must copy it first, which is not
+//     timed.
 //   - Caches are warm in both engines: every operation is on an object that was written before, as in a controller's
 //     loop.
 //   - Objects that a server gets from different sources share no memory, including strings: for example, live and the

@@ -122,8 +122,7 @@ func podUpdate(k engines.Kind, manager string, change func(*unstructured.Unstruc
 	}
 }
 
-// podFirstApply applies to an object that has only a kind, as a server does if no object exists. The floor is a copy of
-// the resulting object.
+// podFirstApply applies to an object that has only a kind, as a server does if no object exists.
 func podFirstApply(k engines.Kind) func() (*Case, error) {
 	return func() (*Case, error) {
 		intent := objects.Intent(objects.Pod())

@@ -1,5 +1,5 @@
-// Package analyzers finds writes in controllers that own more fields than intended, in code that uses the client of
-// controller-runtime. Each analyzer finds one kind of write.
+// Package analyzers finds writes that make a controller the owner of more fields than intended, in code that uses the
+// client of controller-runtime. Each analyzer finds one kind of write.
 package analyzers
 
 import (

@@ -27,32 +27,34 @@ func newApply(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|DIR|-",
 		Short: "Apply manifests with server-side apply",
-		Long: `Apply applies every document to the objects of --store or --live, as a server does
-for kubectl apply --server-side. If there is a conflict, it prints the live value,
-the applied value and the ways out. For a cluster, use plan --apply.
+		Long: `Apply applies every document to its object in the store of --store or in the files
+of --live, as a server does for kubectl apply --server-side. If an apply has a
+conflict, the command prints the live value, the applied value and the ways out. In
+a cluster, use plan --apply instead.
 
 A document is the intent of the manager that --field-manager names: the manager owns
-the fields in it. If the apply would change a field that another manager owns, that
-is a conflict, and nothing of the document is stored. Fields that the manager
-applied earlier and that the document now lacks are removed, unless another manager
-owns them.
+the fields in it. If the apply would change a field that another manager owns, there
+is a conflict, and the document is not applied. Fields that the manager applied
+earlier and that the document now lacks are removed, unless another manager owns
+them.
 
 Manifests are read as kubectl reads them. A field that the schema does not declare
 is an error.
 
-With --policy, the rules in a file decide conflicts (see tenure policy --help).
+With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 
-A store is created if it does not exist. Its API server runs in this process. It
-serves the built-in kinds, and the kinds of CustomResourceDefinitions that are
-applied to the store or are in the files of --schema. Namespaces do not have to
-exist. A store is a file; tenure serve --store FILE serves it.
+A store is a file with the objects of an API server that runs in this process. The
+file is created if it does not exist. The server serves the built-in kinds, and the
+kinds of CustomResourceDefinitions that are applied to the store or are in the files
+of --schema. Namespaces do not have to exist. tenure serve --store FILE serves a
+store to other programs.
 
-With --live FILE, the document is merged into the object in FILE, and no defaults
-are set. If FILE is empty, the object does not exist. The result is printed with its
-managed fields, so that the next apply can read it with --live.
+With --live FILE, each document is merged into its object in FILE, and no defaults
+are set. If FILE is empty, the apply creates the object. The result is printed with
+its managed fields, so that the next apply can read it with --live.
 
-Exit status: 0 if all documents were applied, 1 if any was not, because of a
-conflict or any other error. The other documents are still applied.`,
+Exit status: 0 if all documents were applied, 1 on a conflict or any other error. If
+one document is not applied, the others still are.`,
 		Example: `  tenure apply -f deployment.yaml --field-manager web --store shop.db
 
   # take over fields of other managers
@@ -182,19 +184,21 @@ func newReplace(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replace -f FILE|DIR|-",
 		Short: "Replace objects, as an update does",
-		Long: `Replace stores every document in place of its object in --store or --live, or
-creates the object, as an update (HTTP PUT) does. The manager owns what it added or
-changed; other managers lose fields that were changed or removed. There are no
-conflicts. For a cluster, use kubectl replace.
+		Long: `Replace stores every document in place of its object in the store of --store or in
+the files of --live, as an update (HTTP PUT) does. If the object does not exist,
+replace creates it. The manager of --field-manager becomes the owner of the fields
+that the document adds or changes; other managers lose the fields that it changes or
+removes. There are no conflicts. In a cluster, use kubectl replace instead.
 
 If a document has managed fields, they replace the managed fields of the object. If
-it has none, or with --subresource, the object keeps its managed fields. In both
-cases, the manager then becomes the owner of the fields that change.
+the document has no managed fields, or if --subresource is set, the object keeps its
+managed fields. In both cases, the manager then becomes the owner of the fields that
+change.
 
 Manifests, --store, --schema and --live work as in apply; see tenure apply --help.
 
-Exit status: 0 if all documents were stored, 1 if any was not. The other documents
-are still stored.`,
+Exit status: 0 if all documents were stored, 1 on any error. If one document is not
+stored, the others still are.`,
 		Example: `  # edit an object of a store by hand
   tenure get deploy/nginx -o yaml --store shop.db > nginx.yaml
   tenure replace -f nginx.yaml --field-manager me --store shop.db

@@ -28,21 +28,22 @@ func newBlame(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame KIND[/NAME] [NAME…] | -f FILE | --live FILE",
 		Short: "Show who owns each line of an object",
-		Long: `Blame writes objects as YAML. Each line shows the managers that own it, with their
-operation, subresource and age. "(nobody)" marks fields that could be owned but are
-not; doc/ownership.md explains the other marks.
+		Long: `Blame writes objects as YAML. Each line shows the managers that own it, with the
+operation, the subresource and the age of their entries in metadata.managedFields.
+"(nobody)" marks fields that could be owned but are not; doc/ownership.md explains
+the other marks.
 
-Choose objects as with kubectl get, or with -f: blame then shows the live objects of
-the manifests. Blame reads objects from the cluster, with --store from a store, or
-with --live from files that contain managed fields. In a store, the kind "all" means
-every kind.
+Choose objects as with kubectl get. With -f, blame shows the live objects of the
+manifests. Blame reads objects from the cluster, from the store of --store, or from
+the files of --live, which must contain managed fields. In a store, the kind "all"
+means every kind.
 
-Objects are printed as soon as they are read, and not kept in memory; -o ndjson
-prints one line for each object. -o html writes a page with a search and filters by
-owner; it is one file that loads no other files. No format contains values of
-Secrets.
+-o ndjson prints one line for each object. -o html writes a page with a search and
+filters by owner; the page is one file that loads no other files. In all other
+formats, objects are printed as soon as they are read, and not kept in memory. No
+format contains values of Secrets.
 
-Exit status: 0 if all objects were shown, 1 on any error, also if the managers of
+Exit status: 0 if all objects were shown, 1 on any error, or if the managers of
 --manager own no fields.`,
 		Example: `  tenure blame deployment/web -n shop
   tenure blame deployments -A -l team=shop -o json
@@ -53,7 +54,7 @@ Exit status: 0 if all objects were shown, 1 on any error, also if the managers o
 	}
 	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
-		"only lines of the manager `NAME`, and the lines that contain them; may be given several times")
+		"only lines that the manager `NAME` owns, and the lines around them; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	cmd.Flags().BoolVar(&flags.times, "time", false, "show times of writes in place of ages")
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html") // formats that blaming.print knows

@@ -111,13 +111,13 @@ without losing fields.
 
 Commands act on the cluster that kubectl uses. With --store FILE they act on a store
 instead: a file with the objects of an API server that runs in this process. With
---live FILE they act on objects in files, and print the result. apply, replace and
-delete act only on stores and files: in a cluster, use plan --apply, kubectl replace
-and kubectl delete.
+--live FILE they act on the objects in FILE, and print the result. apply and replace
+act only on stores and files, and delete acts only on stores. In a cluster, use plan
+--apply, kubectl replace and kubectl delete instead.
 
 Exit status: 0 on success, 1 on a conflict or any error, 4 if some objects could not
-be read (stderr names them). Some commands, such as plan, conflicts and watch, have
-more statuses: see their help.`,
+be read (stderr names them). Some commands, such as plan, conflicts and watch, use
+other statuses; see their help.`,
 		Example: `  # who owns which field, and what would this apply do?
   tenure blame deployment/web -n shop
   tenure plan -f deployment.yaml --field-manager web

@@ -35,9 +35,9 @@ func newConflicts(env *process.Env) *cobra.Command {
 		Use:   "conflicts -f FILE|DIR|-",
 		Short: "Show the conflicts of an apply, and resolve them",
 		Long: `Conflicts shows, for every document, the fields that an apply would change although
-other managers own them. For each field, it shows the owner, since when it owns the
-field, the live value and yours. It also shows the ways out of the conflicts, and
-what each way does.
+other managers own them. For each field, it shows the owner, the time of the owner's
+entry, the live value and the value in the document. It also shows the ways out of
+the conflicts, and what each way does.
 
 --resolve chooses a way out:
 
@@ -45,38 +45,38 @@ what each way does.
   give-up   leaves the fields out of the intent; their values and owners stay
   share     puts the live values into the intent; you become an owner as well
 
---resolve applies to all conflicts or, with --field, only to conflicts in these
-fields; --others resolves the remaining ones. The command makes the resulting
-intent, asks for confirmation, and applies the intent. -o yaml prints the intent,
-which can replace your manifest. With --dry-run nothing is applied. With --live the
-intent is only printed.
+--resolve applies to all conflicts. With --field, it applies only to conflicts in
+the fields that --field names, and --others resolves the remaining conflicts. With
+--resolve, the command makes the resulting intent, asks for confirmation, and
+applies the intent. -o yaml prints the intent, which can replace your manifest. With
+--dry-run nothing is applied. With --live the intent is only printed.
 
-With several documents, the ones without a conflict are only counted;
+With several documents, documents without a conflict are only counted;
 --show-unchanged and -o json list them.
 
-With --policy, the rules in a file decide conflicts (see tenure policy --help). Each
-conflict is shown with its rule; conflicts without a rule remain. tenure plan
---apply applies the decisions. -o argocd, -o flux and -o flux-kustomization print
-ignore rules for the fields that are given up or shared: ignoreDifferences of an
-Application, rules for the drift detection of a HelmRelease, or rules of a
-Kustomization.
+With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
+Each decision is shown with its rule; conflicts that no rule matches remain. To
+apply the decisions, use tenure plan --apply. The fields that are given up or shared
+can be printed for GitOps tools to ignore: -o argocd prints ignoreDifferences of an
+Argo CD Application, -o flux prints ignore rules for the drift detection of a Flux
+HelmRelease, and -o flux-kustomization prints ignore rules of a Flux Kustomization.
 
-Live objects are chosen as for tenure plan (see tenure plan --help). If there is a
-server, its dry run reports the conflicts. Values of Secrets are printed only in the
-intents that --resolve makes.
+Live objects are read from the same places as for tenure plan (see tenure plan
+--help). In a cluster or a store, dry runs of the server report the conflicts.
+Values of Secrets are printed only in the intents that --resolve makes.
 
-Exit status: 0 if no conflict was found, or all are resolved; 2 on a conflict; 3 on
-any error, or if the apply was not confirmed; 4 if no conflict was found, but you
-may not apply an object that would change, or only a server can compare entries of
-other API versions. With several documents, the exit status is the first of 3, 2 and
-4 that applies to any of them, otherwise 0.`,
+Exit status: 0 if no conflict was found, or all conflicts are resolved; 2 on a
+conflict; 3 on any error, or if you did not confirm; 4 if no conflict was found, but
+conflicts may be missing: you may not apply an object that would change, or only a
+server can compare entries of other API versions. With several documents, the exit
+status is the first of 3, 2 and 4 that applies to any of them, otherwise 0.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
-  # leave the replicas to their owner, and save the manifest that does so
+  # leave the fields in conflict to their owners, and save the resulting manifest
   tenure conflicts -f deployment.yaml --field-manager web \
     --resolve give-up --dry-run -o yaml > resolved.yaml
 
-  # take over the image, and give up the rest
+  # take over the image, and give up the other fields in conflict
   tenure conflicts -f deployment.yaml --field-manager web --resolve force \
     --field '.spec.template.spec.containers[name=web].image'`,
 		Args: takesManifests,
@@ -93,8 +93,8 @@ other API versions. With several documents, the exit status is the first of 3, 2
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
 		"with several documents, list the ones without a conflict, too")
 	flags.addPolicy(cmd)
-	addDryRun(cmd, &flags.dryRun, true, "apply nothing")
-	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
+	addDryRun(cmd, &flags.dryRun, true, "do not apply the result of --resolve")
+	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask for confirmation")
 	addFormat(env, cmd, &flags.format, append([]string{"yaml", "json", "status"}, view.IgnoreFormats...)...)
 	for _, name := range []string{"resolve", "others"} {
 		completeChoices(env, cmd, name, waysOut...)

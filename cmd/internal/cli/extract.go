@@ -30,14 +30,16 @@ func newExtract(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extract KIND[/NAME] [NAME…] | -f FILE | --live FILE --manager NAME",
 		Short: "Print a manifest with the fields that a manager owns",
-		Long: `Extract prints a manifest with the fields that a manager owns and their live values,
-without fields of the server or of other managers. If the manager applies this
-manifest, it owns the same fields as before. Use extract if the manifest is lost, or
-if fields were moved to a new manager. Owned fields without a live value, such as
-stringData of a Secret, are left out and named on stderr.
+		Long: `Extract prints a manifest with the fields that a manager owns, and their live
+values. It omits all other fields, such as fields that only the server sets. If the
+manager applies this manifest, it owns the same fields as before. Use extract if a
+manager's manifest is lost, or if fields were moved to a manager that has no
+manifest yet. Owned fields without a live value, such as stringData of a Secret, are
+left out and named on stderr.
 
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
-manager owns nothing are omitted; naming such an object is an error.
+manager owns nothing are omitted, but it is an error to select such an object by its
+name or by -f.
 
 Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 		Example: `  tenure extract deployment/web -n shop --manager flux > web.yaml

@@ -65,8 +65,9 @@ type keyFlags struct {
 func (f *keyFlags) add(env *process.Env, cmd *cobra.Command, prefix, role string) {
 	f.addName(cmd, prefix, role)
 	flags := cmd.Flags()
-	flags.StringVar(&f.operation, prefix+"-operation", "", "`OPERATION` of the entry: Apply or Update")
-	flags.StringVar(&f.key.Subresource, prefix+"-subresource", "", "`NAME` of the entry's subresource: status, scale")
+	flags.StringVar(&f.operation, prefix+"-operation", "", "`OPERATION` of the manager's entry: Apply or Update")
+	flags.StringVar(&f.key.Subresource, prefix+"-subresource", "",
+		"`NAME` of the subresource of the manager's entry, such as status")
 	completeChoices(env, cmd, prefix+"-operation", "Apply", "Update")
 	checkBefore(cmd, func() error {
 		if f.operation == "" && f.isTarget && flags.Changed(prefix+"-subresource") {
@@ -94,7 +95,8 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 // addVersion adds the flag for the apiVersion of an entry, which is allowed with some operations only: an applier has a
 // single entry for all versions, so its version does not select an entry.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
-	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "", "API `VERSION` of the entry, such as apps/v1")
+	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "",
+		"API `VERSION` of the manager's entry, such as apps/v1")
 	checkBefore(cmd, func() error {
 		if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
 			return fmt.Errorf("--%[1]s-version needs --%[1]s-operation Update", prefix)
@@ -112,7 +114,7 @@ type chosenFields struct {
 func (f *chosenFields) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.fields, "field", nil,
 		"the field at `PATH`, such as .spec.replicas, and all fields in it; may be given several times")
-	cmd.Flags().BoolVar(&f.all, "all", false, "all fields of --from; for adopt, all fields of the object")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all fields that --from owns; for adopt, all fields of the object")
 	checkBefore(cmd, func() error {
 		if f.all == (len(f.fields) > 0) {
 			return errors.New("no fields: expected --field or --all")

@@ -19,14 +19,16 @@ func newGet(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND[/NAME] [NAME…] | -f FILE | --live FILE",
 		Short: "List objects with their managers",
-		Long: `Get lists objects and the managers that have entries in them. Objects are chosen as
-for blame, see tenure blame --help. With --store and without KIND, it lists all
-objects of the store, in all namespaces.
+		Long: `Get lists objects, and the managers that have entries in their managed fields.
+Objects are chosen as for blame, see tenure blame --help. With --store and without
+KIND, it lists all objects of the store or, with -n, all objects of a namespace.
 
-yaml, json and ndjson contain managed fields only with --show-managed-fields.
-Several objects are printed as a List; ndjson prints one line for each object.
+The formats yaml, json and ndjson contain managed fields only with
+--show-managed-fields. yaml and json print several objects as a List; ndjson prints
+one line for each object.
 
-Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any error.`,
+Exit status: 0 on success, even if no objects are listed; 1 if NAME does not exist,
+or on any error.`,
 		Example: `  tenure get deployments -A
   tenure get deploy/nginx -o yaml --show-managed-fields
 
@@ -80,11 +82,12 @@ func newDelete(env *process.Env) *cobra.Command {
 		Use:   "delete KIND/NAME… | KIND NAME… | KIND -l LABELS | -f FILE",
 		Short: "Delete objects",
 		Long: `Delete removes objects from a store at once. It does not wait for finalizers,
-because no controllers run. Choose objects by name, by selectors, or by manifests.
-Deleting a CustomResourceDefinition deletes its custom resources; deleting a
-Namespace deletes nothing else. In a cluster, use kubectl delete.
+because no controllers run. Choose objects by name, by selectors, or by manifests
+(-f). Deleting a CustomResourceDefinition deletes its custom resources; deleting a
+Namespace does not delete the objects in it. In a cluster, use kubectl delete.
 
-Exit status: 0 if the objects were deleted, 1 if one does not exist or on any error.`,
+Exit status: 0 if the objects were deleted, or if no object matches the selectors; 1
+if a named object does not exist, or on any error.`,
 		Example: `  tenure delete configmap settings --store shop.db
   tenure delete configmaps -l app=shop -n shop --store shop.db`,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -28,23 +28,22 @@ func newHandover(env *process.Env) *cobra.Command {
 	var flags handoverFlags
 	cmd := &cobra.Command{
 		Use:   "handover -f FILE|- --field PATH",
-		Short: "Hand fields over to an autoscaler, without a gap",
+		Short: "Hand fields over to an autoscaler without removing them",
 		Long: `Handover removes fields from the intent of a manager and leaves them to an
-autoscaler, or to another controller that updates them. The fields are never
-removed, and never set to their defaults: first a temporary manager applies them
-with their current values; then the manager applies its manifest without them. The
-autoscaler's next write takes them from the temporary manager, whose entry is then
-removed.
+autoscaler, or to another controller that updates them. The fields stay in the
+object, and are not set to their defaults. First, a temporary manager applies the
+fields with their current values. Then, the manager of --field-manager applies its
+manifest without the fields. When the autoscaler changes the fields, it takes them
+from the temporary manager, whose entry is then empty and is removed.
 
-The manifest of -f may contain the fields. Remove them from it afterwards: the next
-ordinary apply must not contain them.
+The manifest of -f may contain the fields. Remove them from the manifest afterwards,
+because the manager's next apply must not contain them.
 
-Live objects are chosen as for plan, see tenure plan --help. Handover shows what
-both applies do, and asks before it sends them. With --live it prints the resulting
-object.
+The live object is read from the same places as for plan, see tenure plan --help.
+Handover shows what both applies do, and asks for confirmation before it sends them.
+With --live it prints the resulting object.
 
-Exit status: 0 if both applies succeeded, 1 on any error, or if it was not
-confirmed.`,
+Exit status: 0 if both applies succeeded, 1 on any error, or if you did not confirm.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,
@@ -56,7 +55,7 @@ confirmed.`,
 		"the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
 	addDryRun(cmd, &flags.dryRun, true, "show what would be done, and change nothing")
-	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask for confirmation")
 	addOutput(env, cmd, &flags.output, "yaml", "json", "name")
 	return cmd
 }

@@ -26,11 +26,11 @@ func newHelm(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "helm",
 		Short: "Plan and run upgrades with Helm 4, with conflicts decided by a policy",
-		Long: `Helm 4 uses server-side apply. These commands are Helm's plugins "tenure" and
-"tenure-postrender": they show what an upgrade or a rollback would do to every field
-and its owners, and run the upgrade or rollback with conflicts decided by a policy,
-instead of using --force-conflicts. They run the helm program that called them, or
-the one in PATH.
+		Long: `Helm 4 uses server-side apply. These commands are the Helm plugins "tenure" and
+"tenure-postrender". They show what an upgrade or a rollback would do to every field
+and its owners. They also run the upgrade or rollback, and let a policy decide
+conflicts, instead of using --force-conflicts. The commands run the helm program
+that called them; if no helm program called them, they run helm from PATH.
 
 Exit status: 0 on success; for other statuses, see the help of each command.`,
 		Example: `  helm tenure plan shop ./chart --policy tenure.yaml
@@ -66,14 +66,15 @@ func newHelmPlan(env *process.Env) *cobra.Command {
 annotations that Helm adds, and shows changes, removed fields, conflicts and
 rejected objects, as tenure plan does. --policy FILE decides conflicts. The policy
 also decides whether stringData of a Secret overwrites values that other managers
-own. All other flags are Helm's. Hooks are not planned. A note names
-CustomResourceDefinitions in the cluster that differ from the folder crds/; Helm
-does not upgrade them. The chart is rendered twice, at least a second apart. The
-plan names values that differ, such as results of randAlphaNum, genCA and now.
+own. All other flags are Helm's. Hooks are not planned. Notes name the
+CustomResourceDefinitions of the chart's folder crds/ that differ in the cluster or
+do not exist there; Helm does not upgrade CustomResourceDefinitions. The chart is
+rendered twice, at least a second apart. The plan names values that differ between
+the renderings, such as results of randAlphaNum, genCA and now.
 
-If an earlier revision applied an object client-side, as Helm 3 does, the object's
-fields move to server-side apply first. The plan is for the object after this move,
-and is made without the server.
+If an earlier revision applied an object client-side, as Helm 3 does, an upgrade
+first moves the object's fields to server-side apply. The object is planned as it
+will be after this move, without dry runs of the server.
 
 Exit status: 0 if nothing would change, otherwise as for tenure plan.`,
 		Example: `  helm tenure plan shop ./chart -f values.yaml --policy tenure.yaml`,
@@ -84,25 +85,26 @@ func newHelmUpgrade(env *process.Env) *cobra.Command {
 	return newHelmCommand(env, &cobra.Command{
 		Use:   "upgrade RELEASE CHART [--yes] [flags of helm upgrade]",
 		Short: "Upgrade a release, with conflicts decided by a policy",
-		Long: `Upgrade shows the plan, asks, and runs helm upgrade, which applies and stores what
-was shown. Helm renders the chart once more. Values that differ in each rendering
-are taken from the rendering that was shown. If the renderings differ in any other
-way, or if an object has changed since the plan (except for its status), the upgrade
-ends before anything is written.
+		Long: `Upgrade shows the plan, asks for confirmation, and runs helm upgrade, which applies
+and stores what was shown. Helm renders the chart once more. Values that differ in
+each rendering are taken from the rendering that was shown. If the renderings differ
+in any other way, or if an object has changed since the plan (except for its
+status), the upgrade ends before anything is written.
 
 Helm does not apply fields that the policy gives up, including keys of stringData;
 shared fields get their owners' values. Forced fields move to Helm's manager before
-Helm applies, so that nothing else is forced. If objects were applied client-side,
-their fields move to server-side apply first. If a conflict is refused, nothing is
-written. If a write fails midway, the error names what was written.
+Helm applies, so that Helm applies without force. If objects were applied
+client-side, their fields move to server-side apply first. If a conflict is refused,
+nothing is written. If a write fails midway, the error names the objects that were
+written.
 
 With --dry-run (unless its value is none or false), upgrade only shows the plan, and
-exits with the status of plan. With --rollback-on-failure, a failed upgrade is
-rolled back as helm tenure rollback does, with the same policy; Helm uninstalls a
-failed first revision.
+exits with the status of helm tenure plan. With --rollback-on-failure, upgrade rolls
+a failed upgrade back as helm tenure rollback does, with the same policy. If there
+is no revision to roll back to, Helm uninstalls the release.
 
-Exit status: 0 if the release was upgraded; otherwise as for tenure plan, and 3 on
-any error.`,
+Exit status: 0 if the release was upgraded; 3 on any error, or if you did not
+confirm; otherwise as for tenure plan.`,
 		Example: `  helm tenure upgrade shop ./chart -f values.yaml --policy tenure.yaml`,
 	}, (*helmRun).upgrade)
 }
@@ -111,16 +113,17 @@ func newHelmRollback(env *process.Env) *cobra.Command {
 	return newHelmCommand(env, &cobra.Command{
 		Use:   "rollback RELEASE [REVISION] [--yes] [flags of helm upgrade]",
 		Short: "Apply an older revision of a release, with conflicts decided by a policy",
-		Long: `Rollback plans the stored manifest of a revision, asks, and applies it as a new
-revision, with its conflicts decided by the policy. Without a REVISION it uses the
-revision before the last one. Nothing is rendered. helm rollback itself fails on
-conflicts, because other managers may now own fields of the stored manifest.
+		Long: `Rollback plans the stored manifest of a revision, asks for confirmation, and applies
+the manifest as a new revision. The policy decides conflicts. Without a REVISION,
+rollback uses the revision before the last one. Nothing is rendered. helm rollback
+itself fails if other managers now own fields of the stored manifest and have
+changed them.
 
-It runs helm upgrade with the name, the version and the values of the revision's
-chart, so that a later --reuse-values finds them. No hooks run; rollback prints the
-names of hooks that helm rollback would run. For a release in a pending state, use
-helm rollback. --dry-run works as in upgrade. Both commands refuse --post-renderer,
---force-conflicts, --force-replace and --force.
+Rollback runs helm upgrade with the chart's name and version and with the values
+that the revision stores, so that a later --reuse-values finds them. No hooks run;
+rollback prints the names of hooks that helm rollback would run. For a release in a
+pending state, use helm rollback. --dry-run works as in upgrade. Plan, upgrade and
+rollback refuse --post-renderer, --force-conflicts, --force-replace and --force.
 
 Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 		Example: `  helm tenure rollback shop 3 --policy tenure.yaml`,
@@ -251,19 +254,19 @@ func newHelmPostRender(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "post-render -n NAMESPACE --policy FILE",
 		Short: "Post-renderer for Helm: omit the fields that a policy gives up",
-		Long: `Post-render is the plugin "tenure-postrender": it reads the templates of a release
-from standard input, decides their conflicts by a policy, and prints the result.
-Fields that are given up are omitted, including keys of stringData, and shared
-fields get their owners' values. Forced fields stay: helm upgrade needs
---force-conflicts for them. If a conflict is refused, post-render fails before Helm
-writes anything. Hooks do not change.
+		Long: `Post-render is the Helm plugin "tenure-postrender". It reads the templates of a
+release from standard input, decides their conflicts by a policy, and prints the
+result. Fields that are given up are omitted, including keys of stringData, and
+shared fields get their owners' values. Forced fields do not change; to apply them,
+helm upgrade needs --force-conflicts. If a conflict is refused, post-render fails
+before Helm writes anything. Hooks do not change.
 
-Set -n to the namespace of the release: Helm does not pass it to post-renderers. The
-cluster and the user come from Helm's variables, such as HELM_KUBETOKEN. When helm
-tenure upgrade runs Helm, that command decides the conflicts, and post-render
-ignores its flags.
+Set -n to the namespace of the release, because Helm does not pass it to
+post-renderers. The cluster and the user come from Helm's environment variables,
+such as HELM_KUBETOKEN. If helm tenure upgrade or helm tenure rollback runs Helm,
+that command decides the conflicts, and post-render ignores its own flags.
 
-Exit status: 0 if no conflict is refused, 3 on any error.`,
+Exit status: 0 if no conflict is refused, 3 if one is, or on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \
     --post-renderer-args=--namespace=shop --post-renderer-args=--policy=tenure.yaml`,
 		Args: cobra.NoArgs,

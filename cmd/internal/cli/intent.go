@@ -39,8 +39,8 @@ func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 }
 
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status, or scale, "+
-		"which uses the replicas of the manifest")
+	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`, status or scale; "+
+		"a write to scale uses the replicas of the manifest")
 	checkBefore(cmd, func() error {
 		if known := []string{"", "status", place.Scale}; !slices.Contains(known, f.subresource) {
 			return fmt.Errorf("--subresource: expected status or scale, got %q", f.subresource)

@@ -37,22 +37,22 @@ var moveVerbs = []moveVerb{
 the fields to the manifest of the new manager, and remove them from the manifest of
 the old one.
 
---from without --from-operation and --from-subresource selects all entries of that
+--from without --from-operation and --from-subresource selects all entries of the
 manager. The fields move to the Apply entry of --to or, with --to-operation Update,
-to its Update entry. This is the entry for the main resource, even for replicas that
-kubectl scale set. There are two exceptions: fields of a status entry move to the
-entry for the status; and if --to applies only through the subresource of the old
-entry, the fields move to the Apply entry for that subresource. --to-subresource
-selects the entry for another subresource through which the fields can be written;
-'' selects the main resource.
+to an Update entry of --to. They move to the entry for the main resource, even
+replicas that kubectl scale set. There are two exceptions. Fields of an entry for
+the status move to the entry for the status. If --to applies only through the
+subresource of the old entry, the fields move to the Apply entry of --to for that
+subresource. --to-subresource selects the entry for another subresource through
+which the fields can be written; '' selects the main resource.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
 
-  # move everything that helm owns to Argo CD, in all namespaces; look first
+  # preview a move of everything that helm owns to argocd, in all namespaces
   tenure transfer deployments -A --from helm --to argocd --all --dry-run
 
-  # a field of a list item, of an object in a file
+  # move a field of a list item; the object is in a file
   tenure transfer --live live.yaml --from alice --to bob \
     --field '.spec.template.spec.containers[name=web].image'`,
 		from:          "that owns the fields now",
@@ -63,7 +63,7 @@ selects the entry for another subresource through which the fields can be writte
 		},
 	},
 	{
-		name: "release", done: "released", short: "Give up fields: they stay, and no apply removes them",
+		name: "release", done: "released", short: "Remove fields from a manager; they stay in the object",
 		long: `Release removes some or all fields from the entries of a manager. The fields stay in
 the object. If no other manager owns them, they are unowned: no apply removes them,
 and the next manager that applies them owns them without a conflict.
@@ -80,9 +80,9 @@ and the next manager that applies them owns them without a conflict.
 		name: "adopt", done: "adopted", short: "Make a manager an owner of existing fields",
 		long: `Adopt makes a manager an owner of fields that are already in the object. Other
 owners of the fields stay owners. The manager's next apply must contain the fields;
-otherwise, it deletes the fields that no other manager owns.
+otherwise, the apply deletes the fields that no other manager owns.
 `,
-		example: `  # let argocd remove fields that were added by hand
+		example: `  # make argocd an owner of the whole Pod template
   tenure adopt deployment/web -n shop --to argocd --field .spec.template
 
   tenure adopt --live live.yaml --to argocd --all > adopted.yaml`,
@@ -94,7 +94,7 @@ otherwise, it deletes the fields that no other manager owns.
 	},
 	{
 		name: "drop", done: "dropped", short: "Remove all ownership of a manager that is gone",
-		long: `Drop removes the entries of a manager. Its fields stay in the object. Fields that no
+		long: `Drop removes the entries of a manager. The fields stay in the object. Fields that no
 other manager owns become unowned.
 `,
 		example: `  tenure drop deployment/web -n shop --from old-controller
@@ -107,7 +107,8 @@ other manager owns become unowned.
 	{
 		name: "rename", done: "renamed", short: "Give a manager another name",
 		long: `Rename moves the entries of a manager to another name. If the other name already has
-an entry with the same operation, the two entries are merged.
+an entry with the same operation and subresource and, for an Update, the same API
+version, the two entries are merged.
 `,
 		example: `  # the controller has a new name
   tenure rename deployments -A --from flux --to kustomize-controller`,
@@ -203,7 +204,7 @@ type moveFlags struct {
 func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.objectFlags.add(env, cmd)
 	addDryRun(cmd, &f.dryRun, true, "show what would be done, and change nothing")
-	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false,
 		"list unchanged objects too, if there are several objects")
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")
@@ -214,16 +215,18 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 // moveHelp is the end of the help of every command that moves ownership.
 const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
-managers gain and lose which fields, and what their next applies will then delete or
-take back. Only the managed fields of the objects change. In a cluster or a store,
-the command asks before it writes. If an object has changed since the preview, and
-its preview would now be different, the command does not write it. With several
-objects, the ones with nothing to move are only counted; --show-unchanged lists
-them. With --live, the resulting objects are printed. -o patch prints a JSON Patch
-for a server; the patch fails if the object's resourceVersion has changed.
+managers gain and lose which fields, and which fields their next applies will delete
+or take back. Only the managed fields of the objects change. In a cluster or a
+store, the command asks for confirmation before it writes. If an object has changed
+since the preview, and its preview would now be different, the command does not
+write the object. With several objects, objects with nothing to move are only
+counted; --show-unchanged lists them. With --live, the resulting objects are
+printed. -o patch prints a JSON Patch for a server; the patch fails if the object's
+resourceVersion has changed.
 
-Exit status: 0 if all moves were made, or there was nothing to move; 1 on any error,
-if the user did not confirm, or if an object that was named has nothing to move.`
+Exit status: 0 if all moves were made, or were not necessary; 1 on any error, if you
+did not confirm, or if an object that you named lacks the entry or the fields to
+move.`
 
 // moveObjects moves ownership in all selected objects. done is the past participle for messages, such as
 // "transferred".

@@ -24,11 +24,11 @@ func newPolicyPermit(env *process.Env) *cobra.Command {
 		Use:   "permit FILE --manager NAME --field PATH",
 		Short: "Add a permission to a policy, so that a manager may own a field",
 		Long: `Permit adds a permission to the policy in FILE: the manager may own the fields of
---field in objects of --kind, or of all kinds if --kind is not set. After that,
-report --policy and plan --drift no longer list these fields. FILE is created if it
-does not exist; comments in it stay.
+--field in objects of --kind or, without --kind, in objects of all kinds.
+Afterwards, report --policy and plan --drift no longer list these fields because of
+this manager. FILE is created if it does not exist. Comments in FILE are kept.
 
-Fields are patterns (see tenure policy --help); --manager and --kind are literal
+--field is a pattern (see tenure policy --help). --manager and --kind are literal
 names.
 
 Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
@@ -56,7 +56,7 @@ Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
 		"permit only ownership through the subresource `NAME`, such as scale; '' is the main resource")
 	f.StringVar(&kind, "kind", "", "permit only in objects of `KIND`, such as Deployment.apps")
 	f.StringArrayVar(&fields, "field", nil, "the field at `PATH`, and all fields in it; may be given several times")
-	f.StringVar(&reason, "reason", "", "`TEXT` with the reason")
+	f.StringVar(&reason, "reason", "", "`TEXT` that says why the manager may own the field")
 	_, _ = cmd.MarkFlagRequired("manager"), cmd.MarkFlagRequired("field")
 	return cmd
 }

@@ -54,14 +54,14 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.live, "live", nil, "read the live objects, with their managed fields, from `FILE`, a folder "+
 		"or stdin (-), and not from a cluster; may be given several times")
 	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
-		"CustomResourceDefinitions, for objects that are not in a cluster; may be given several times")
+		"CustomResourceDefinitions, for --store and --live; may be given several times")
 	f.cluster = genericclioptions.NewConfigFlags(true)
 	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
 	f.cluster.AddFlags(kube)
 	kube.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(shownClusterFlags, flag.Name) })
 	kube.Lookup("kubeconfig").Usage = "`FILE` with the kubeconfig of the cluster"
 	kube.Lookup("context").Usage = "`NAME` of the context in the kubeconfig"
-	kube.Lookup("namespace").Usage = "`NAMESPACE` for objects that do not set one"
+	kube.Lookup("namespace").Usage = "`NAMESPACE` to read objects from, and for manifests that do not set one"
 	flags.AddFlagSet(kube)
 	f.complete(func([]string) []string { return f.namespaces() }, "namespace")
 	f.complete(func([]string) []string { return f.contexts() }, "context")

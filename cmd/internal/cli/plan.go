@@ -44,88 +44,96 @@ func newPlan(env *process.Env) *cobra.Command {
 		Long: `Plan shows the outcome of an apply for every document: unchanged, a change of
 ownership, a change of the object, or a conflict. It lists the fields that would
 change, and the fields that each manager would gain, share, lose or remove. Nothing
-is written.
+is written without --apply.
 
-The live objects are in the cluster, in the store of --store, or in the files of
---live.
+Plan reads the live objects from the cluster, from the store of --store, or from the
+files of --live.
 
-All documents are planned as if applied together: a document may use a kind or a
-namespace that another document creates. With --store, the other document must come
-first. In a cluster, a namespace that neither exists nor is created by the input is
+All documents are planned as if applied together, so a document may use a kind or a
+namespace that another document creates. With --store, the document that creates a
+kind must precede the documents that use it. In a cluster, the namespace of a
+document must exist, or another document must create it; otherwise, the plan reports
 an error, because the apply would fail. (kubectl apply accepts objects of a new kind
 only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema. For built-in
 kinds, it also assumes that 1000m equals 1, and that an empty list equals a missing
-list. With --plain, it assumes none of this. "unchanged" means that the object and
-the owners of its fields stay the same; a server may still store the same object
-once more, with another resourceVersion. All other objects are sent to the server as
-dry runs, so that the plan includes validation and admission. The command plans an
-object without the server if you set --offline or --live; if you may not patch the
-object (the exit status is then 4, see below); or if the input creates the object's
-namespace, or creates or changes the definition of its kind.
+list. With --plain, the plan makes none of these assumptions. "unchanged" means that
+the object and the owners of its fields stay the same; a server may still store the
+same object once more, with another resourceVersion.
 
-With several documents, unchanged ones are only counted; --show-unchanged lists
-them, and so do -o yaml, json and ndjson. ndjson prints one line for each document.
---summary prints only the counts, by kind. -o diff shows differences as kubectl diff
-does, with the program that KUBECTL_EXTERNAL_DIFF names, if it is set. -o html
-writes a page with changes, conflicts, and the owners of each line, for reviewers or
-as an artifact of CI. Plans are printed as soon as they are made, and not kept in
-memory, except with -o html and --apply.
+An apply that would change something is sent to the server as a dry run, so that the
+plan includes validation and admission. No dry run is sent if you set --offline or
+--live; if you may not patch the object (see exit status 4 below); or if the input
+creates the object's namespace, or creates or changes the definition of its kind.
 
-If an earlier updater, such as kubectl apply or an install of Helm 3, owns fields
-that the manifest lacks, these fields stay. The plan names these fields, and the
-command that allows the manager to remove them. For the manager kubectl, the plan
-shows the fields that kubectl apply --server-side first moves to its own Apply entry
-and then removes.
+With several documents, unchanged documents are only counted; --show-unchanged lists
+them, and so do -o yaml, -o json and -o ndjson. -o ndjson prints one line for each
+document. --summary prints only the counts, by kind. -o diff shows differences as
+kubectl diff does; if KUBECTL_EXTERNAL_DIFF is set, it runs the program that this
+variable names. -o html writes a page with changes, conflicts, and the owners of
+each line, for reviewers or as an artifact of CI. Plans are printed as soon as they
+are made, and not kept in memory, except with -o html and --apply.
 
-With --prune, the plan lists the objects that an apply would delete because they are
-no longer in the input. These are objects that kubectl apply or the manager applied,
-in the namespaces of the input, with the labels of -l. The plan considers the kinds
-that kubectl apply --prune deletes, or the kinds that --prune-allowlist names.
-(kubectl itself deletes only objects of kubectl apply.) With --app, the plan instead
-lists the objects of an application that are not in the input. Notes name the
-objects that Argo CD, Flux or Helm would keep, because of Prune=false, prune:
-disabled or helm.sh/resource-policy: keep. For an ApplySet, the plan lists the
-members that kubectl apply --prune --applyset deletes: members in the namespaces and
-of the kinds that the parent of the ApplySet names. The plan adds the ApplySet's
-label to the documents. It does not change the parent. So --apply applies nothing if
-a document has a kind or namespace that the parent does not name.
+An apply does not remove fields that the manifest lacks but that an Update entry
+owns, such as the entry of a client-side kubectl apply or of Helm 3. The plan names
+these fields, and the command that allows the manager to remove them. For the
+manager kubectl, the plan shows the fields that kubectl apply --server-side first
+moves to its own Apply entry and then removes.
 
-With --policy, the rules in a file decide conflicts (see tenure policy --help). The
-plan shows each decision with its rule, and what the apply does after those
-decisions. Conflicts without a rule, and refused ones, remain.
+With --prune, the plan also lists the objects that --apply would delete because they
+are no longer in the input. These are objects that kubectl apply or the manager
+applied, in the namespaces of the input, with the labels of -l or, with --all, with
+any labels. The plan considers the kinds that kubectl apply --prune deletes, or the
+kinds that --prune-allowlist names. (kubectl apply --prune itself deletes only
+objects that kubectl apply applied.)
+
+With --prune --app, the plan instead lists the objects of an application that are
+not in the input. Notes name the objects that Argo CD, Flux or Helm would keep,
+because of Prune=false, prune: disabled or helm.sh/resource-policy: keep. For an
+ApplySet, the plan lists the members that kubectl apply --prune --applyset deletes:
+members in the namespaces and of the kinds that the parent of the ApplySet names.
+The plan adds the ApplySet's label to the documents, but does not change the parent.
+So --apply applies nothing if an object that would change has a kind or namespace
+that the parent does not name.
+
+With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
+The plan shows each decision with its rule, and what the apply does after those
+decisions. Conflicts that no rule matches, and conflicts that a rule refuses,
+remain.
 
 With --drift, the plan also lists drift: fields and list items of the live objects
-that the manifests lack, and that only managers without permission own. For each, it
-shows the value, the owners, the times of the owners' entries, and the commands that
-end the drift. The permissions of the policy say which manager may own which fields;
-a manager that the policy does not name may own nothing. Components of the control
-plane, and fields written through the status subresource, are left out. Unowned
-fields are listed separately. A default that only Update entries own is not drift.
+that the manifests lack, and that only managers without permission own. For each
+field or item, it shows the value, the owners, the times of the owners' entries, and
+the commands that end the drift. The permissions of the policy say which manager may
+own which fields; a manager that the policy does not name may own nothing. Fields
+that components of the control plane own, and fields written through the status
+subresource, are not drift. Unowned fields are listed separately. A default that
+only Update entries own is not drift.
 
 Values of Secrets are not shown.
 
---apply asks and then applies the plan, if there are no conflicts and no errors. The
-server rejects the apply of an object that has changed since it was planned. (For
-the manager kubectl and an object with the annotation of client-side apply, the
-command itself checks this, just before the apply.) Namespaces and
-CustomResourceDefinitions are applied first and Pods last; the objects between them
-are applied concurrently. An apply that fails does not stop the others. With
---prune, the command then deletes the objects that are listed as pruned. The exit
-status of --apply is 0 if everything was applied, or if there was nothing to apply.
+With --apply, the command asks for confirmation and applies the plan, but only if
+the exit status of the plan would be 0 or 1 (see below). The server rejects the
+apply of an object that has changed since it was planned. (For the manager kubectl
+and an object with the annotation of client-side apply, the command itself checks
+this, just before the apply.) Namespaces and CustomResourceDefinitions are applied
+first, one by one; then all other objects are applied concurrently, Pods last. An
+apply that fails does not stop the others. With --prune, the command then deletes
+the objects that are listed as pruned, unless an apply failed. The exit status of
+--apply is 0 if everything was applied, or if there was nothing to apply.
 
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
-any error; 4 if there is no conflict and no error, but you may not apply an object
-that would change, only the server can compare entries of other API versions, or
---drift could not compare an object. With several documents, the exit status is the
-first of 3, 2, 4 and 1 that applies to any of them.`,
+any error; 4 if there is no conflict and no error, but the plan is incomplete: you
+may not apply an object that would change, only the server can compare entries of
+other API versions, or --drift could not compare an object. With several documents,
+the exit status is the first of 3, 2, 4 and 1 that applies to any of them.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
 
-  # in a pipeline: apply what was planned; conflicts and errors end it
+  # in a pipeline: apply the plan, unless it has conflicts or errors
   tenure plan -f manifests/ --field-manager web --apply --yes
 
   # without a cluster
@@ -140,7 +148,7 @@ first of 3, 2, 4 and 1 that applies to any of them.`,
 	flags.pruning.add(&flags.placeFlags)
 	cmd.Flags().BoolVar(&flags.plain, "plain", false,
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
-	cmd.Flags().BoolVar(&flags.offline, "offline", false, "plan without the server: send no dry runs")
+	cmd.Flags().BoolVar(&flags.offline, "offline", false, "plan without dry runs of the server")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false,
 		"plan an apply that takes over the fields in conflict; cannot be used with --policy")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
@@ -150,8 +158,8 @@ first of 3, 2, 4 and 1 that applies to any of them.`,
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
 		"also list fields that the manifests lack and that only managers without permission own")
-	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
-	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask for confirmation, and apply the plan")
+	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask for confirmation")
 	addFormat(env, cmd, &flags.format, "yaml", "json", view.Lines, "diff", "html") // formats that view.Plans knows
 	return withErrorStatus(statusFailed, cmd)
 }

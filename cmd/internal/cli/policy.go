@@ -45,9 +45,9 @@ func newPolicy(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Decide conflicts once: check a policy, or generate one",
-		Long: `A policy is a file with rules that decide conflicts. plan, conflicts, apply and ui
-read the file that --policy or the environment variable TENURE_POLICY names;
-controllers and Tenure's plugins for Helm use the same file.
+		Long: `A policy is a file with rules that decide conflicts. The commands plan, conflicts,
+apply and ui read the file that --policy or the environment variable TENURE_POLICY
+names. Controllers and Tenure's plugins for Helm can use the same file.
 
   apiVersion: tenure-ssa.github.io/v1alpha1
   kind: ConflictPolicy
@@ -75,14 +75,14 @@ If a field has several owners, the decision that changes least wins: refuse befo
 give-up, give-up before share, and share before force.
 
 Permissions say which fields managers may own, with or without a conflict. A rule
-with the decision give-up or share is a permission, too. tenure report --policy, and
---drift in plan and report, use permissions:
+with the decision give-up or share also permits its managers to own its fields. The
+commands report --policy, report --drift and plan --drift use permissions:
 
   permissions:
   - managers: [my-operator]
     fields: [.metadata.finalizers, '.metadata.annotations["example.com/*"]']
 
-Exit status: 0 on success, 1 on any error; policy test has other statuses, see its
+Exit status: 0 on success, 1 on any error; policy test uses other statuses, see its
 help.`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm
@@ -102,9 +102,9 @@ func newPolicyTest(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE [-f MANIFESTS]",
 		Short: "Check a policy by its examples and by real conflicts",
-		Long: `Test checks the syntax of a policy, and checks that each of its examples has the
-expected decision. An example is a conflict; the output names the rule that decides
-it. Test also names the rules that matched nothing.
+		Long: `Test checks the syntax of a policy, and checks that the policy decides each of its
+examples as expected. The output names the rule that decides each example, and the
+rules that matched nothing. An example is a conflict with the expected decision:
 
   examples:
   - object: {kind: Deployment, apiVersion: apps/v1, metadata: {name: web}}
@@ -113,7 +113,8 @@ it. Test also names the rules that matched nothing.
     decision: give-up
 
 With -f, test also decides the conflicts that an apply of the manifests would have
-now, and lists each with its rule. The live objects are chosen as for plan.
+now, and lists each conflict with its rule. The live objects are read from the same
+places as for plan.
 
 Exit status: 0 if all examples have the expected decision, and no conflict remains;
 2 if a conflict remains, because it is refused or no rule matches it; 3 on any
@@ -179,13 +180,13 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [KIND…] [-A] --field-manager NAME",
 		Short: "Propose a policy from the current owners of fields",
-		Long: `Init prints a policy for you to edit. The rules are about objects in which
---field-manager has an Apply entry. Fields that people wrote by hand, with a kubectl
-command or a dashboard, are forced, and nobody gets a permission for them. Fields
-that other managers wrote are listed one by one, and given up. --field-manager gets
-a permission for the other fields that it owns. If a manager has more than 20 such
-fields, its rule or permission lists no fields, and the rule has the decision
-refuse: edit it.
+		Long: `Init prints a policy for you to edit. It is made from the objects in which the
+manager of --field-manager has an Apply entry. A rule forces the fields that people
+wrote by hand, with a kubectl command or a dashboard; nobody gets a permission for
+these fields. For each other manager, a rule lists the manager's fields and gives
+them up. The manager of --field-manager gets a permission for its fields that were
+not written by hand. If a manager has more than 20 fields, its rule or permission
+lists no fields, and the rule has the decision refuse; edit such a rule.
 
 The objects are chosen as for tenure report (see tenure report --help).
 

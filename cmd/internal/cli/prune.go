@@ -34,8 +34,8 @@ type pruneFlags struct {
 func (f *pruneFlags) add(placement *placeFlags) {
 	flags := placement.cmd.Flags()
 	flags.BoolVar(&f.prune, "prune", false,
-		"also list the objects that are not in the input any more; needs -l, --all or --app")
-	flags.BoolVar(&f.all, "all", false, "prune objects with any labels")
+		"also list the objects that are no longer in the input; needs -l, --all or --app")
+	flags.BoolVar(&f.all, "all", false, "with --prune: prune objects with any labels")
 	flags.StringArrayVar(&f.kinds, "prune-allowlist", nil,
 		"prune only objects of the kind `GROUP/VERSION/KIND`, such as core/v1/ConfigMap; may be given several times")
 	f.appFlags.add(placement)

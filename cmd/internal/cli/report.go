@@ -40,32 +40,33 @@ func newReport(env *process.Env) *cobra.Command {
 		Use:   "report [KIND…] [-A] | --live FILE",
 		Short: "Summarize who owns what in a whole cluster",
 		Long: `Report adds up the managed fields of many objects. For each manager, it shows the
-number of fields, the kinds, the size of managed fields and the last write. It also
-shows objects that are still applied client-side, and the effect of their migration;
-entries of versions that are no longer served; managers that have not written for
-some time; unowned and shared fields; and entries that were merged into
-ancient-changes. It ends with suggested commands.
+number of fields, the kinds, the size of managed fields and the time of the last
+write. It also shows objects that are still applied client-side, and the effect of
+their migration; entries of versions that are no longer served; silent managers,
+which have not written for the duration of --silent; unowned and shared fields; and
+entries that were merged into ancient-changes. It ends with suggested commands.
 
-Report reads objects of KIND, or of all kinds that can be listed: in the namespace
-of the kubeconfig or, with -A, in all namespaces. With -f, it reads the live objects
-of manifests; with --live, objects in files. It reads objects in chunks, and keeps
-only some examples in memory. Kinds that the user may not list are omitted, with a
-note, unless they were named.
+Report reads objects of KIND, or of all kinds that can be listed, in the namespace
+of -n or of the kubeconfig or, with -A, in all namespaces. With -f, it reads the
+live objects of manifests; with --live, it reads objects in files. It reads objects
+in chunks, and keeps only some examples in memory. Kinds that you may not list are
+omitted, with a note; if you named such a kind, that is an error.
 
 With --policy, report lists only the fields that managers own but may not own, each
-with its owner and the time of the entry. The policy's permissions, and its rules
-that give up or share, say which fields managers may own. Report ignores managers
-that the policy does not name, components of the control plane, and writes of the
-status.
+with its owner and the time of the owner's entry. The policy's permissions, and its
+rules that give up or share, say which fields managers may own. Report ignores
+managers that the policy does not name, components of the control plane, and entries
+of the status subresource.
 
-With --drift, report lists the owned fields and list items that none of their owners
-may own, each with its value, its owners, the last write of their entries, and the
-commands that end the drift. A manager that the policy does not name may own
-nothing. Unowned fields, and defaults that only an Update owns, are no drift. plan
---drift also compares with manifests.
+With --policy and --drift, report lists the owned fields and list items that none of
+their owners may own, each with its value, its owners, the times of the owners'
+entries, and the commands that end the drift. A manager that the policy does not
+name may own nothing. Unowned fields, and defaults that only Update entries own, are
+not drift. To compare with manifests too, use plan --drift.
 
--o ndjson prints a line for each field (--policy) or each object (--drift) as soon
-as it is read, and keeps none in memory.
+With --policy, -o ndjson prints a line for each field; with --drift, it prints a
+line for each object. It prints lines as soon as objects are read, and keeps no
+objects in memory.
 
 Sizes are in bytes of JSON. An apply that changes nothing is not a write, so a
 manager that only repeats its last apply may be reported as silent.
@@ -106,7 +107,7 @@ something could not be read or compared; stderr names it.`,
 	cmd.Flags().StringVar(&flags.policy, "policy", "",
 		"list fields that managers own although the policy in `FILE` does not permit it")
 	cmd.Flags().BoolVar(&flags.drift, "drift", false,
-		"list owned fields that no owner is permitted to own, and the commands that end the drift")
+		"with --policy: list owned fields that none of their owners may own, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html")
 	return cmd

@@ -30,11 +30,11 @@ func newTest(env *process.Env) *cobra.Command {
 		Short: "Run scenarios: the writes of several managers, and their expected results",
 		Long: `Test runs scenarios. A scenario is a text file (txtar) with a type, the writes of
 several managers in order, and the expected result of each write: the whole object
-with its managed fields, conflicts, or no change. A step can also run writes in
-every order in which they can happen. Such a step reports whether all orders end
-with the same object, which orders conflict, and two orders that differ by one swap
-and end differently. PATH is a scenario, or a folder of scenarios (.txtar, at any
-depth).
+with its managed fields, conflicts, or no change. An interleave step (see below)
+runs writes in every order in which they can happen. It reports whether all orders
+end with the same object, which orders conflict, and, if results differ, two orders
+that differ by one swap of writes. PATH is a scenario, or a folder of scenarios
+(.txtar, at any depth). This is an example of a scenario:
 
   Two managers share a field when both apply the same value.
 

@@ -50,22 +50,25 @@ func newUI(env *process.Env) *cobra.Command {
 		Short: "Serve a page that shows who owns what, and what changes",
 		Long: `Ui serves a page on this machine that shows objects and their changes: who owns each
 line; what changed in the last minutes, who changed it, and the old and the new
-value; and the last versions of an object since the command started. The page shows
-the same fights as tenure watch, and the applications of the objects. With -f, it
-shows the plan of each manifest, as tenure plan makes it, with conflicts and drift.
-A manifest is planned again when its object changes. The page writes nothing: ways
-out are commands to copy.
+value; and the last versions of an object since the command started. The page also
+shows the fights between managers that tenure watch reports, and the applications to
+which the objects belong. With -f, it shows the plan of each manifest, as tenure
+plan makes it, with conflicts and drift. A manifest is planned again when its object
+changes. The page writes nothing; it shows the ways out of conflicts as commands to
+copy.
 
-Without KIND it follows all kinds that can be listed, except Events and Leases: in
-the namespace of the kubeconfig or, with -A, in all namespaces. It can read what the
-user of the kubeconfig can read. Values of Secrets never reach the page.
+Without KIND, the command follows all kinds that can be listed, except Events and
+Leases. It follows objects in the namespace of -n or of the kubeconfig or, with -A,
+in all namespaces. It can read what the user of the kubeconfig can read. Values of
+Secrets never reach the page.
 
 The page is served on the loopback interface only, and its address has a token that
-is new each time. Anyone who has the address sees what you may see: do not pass it
-on. The browser is opened unless --no-browser is given. Ctrl-C ends the command.
+is new each time. Anyone who has the address sees what you may see, so do not share
+it. The command opens the page in a browser unless --no-browser is set. Ctrl-C ends
+the command.
 
-Exit status: 0 when it is interrupted, 1 on any error, 4 if something could not be
-watched; stderr names it.`,
+Exit status: 0 when the command is interrupted, 1 on any error, 4 if something could
+not be watched; stderr names it.`,
 		Example: `  tenure ui -n shop
   tenure ui -A -f manifests/ --field-manager flux
 

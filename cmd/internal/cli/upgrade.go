@@ -42,20 +42,19 @@ func newUpgrade(env *process.Env) *cobra.Command {
 Apply entry of a manager, so that the manager's next apply removes fields that its
 manifest no longer contains. It moves the fields in the last-applied annotation,
 fields that the manager already applies, and the fields of the next intent
-(--intent). Defaults, and fields that webhooks added, stay with their manager. The
-preview has a line for each object; --details lists all fields. doc/ownership.md
-explains the rules.
+(--intent). Other fields, such as defaults and fields that webhooks added, stay in
+their entries. The preview has a line for each object; --details lists all fields.
+doc/ownership.md explains the rules.
 
---restarted-at also moves the annotation of kubectl rollout restart, because
-otherwise no apply removes it. --also moves fields of your choice. --everything
-moves all fields of --from; the next apply then removes the fields that its intent
-lacks.
+--restarted-at also moves the annotation of kubectl rollout restart, which no apply
+would remove otherwise. --also moves other fields that you name. --everything moves
+all fields of --from; the next apply then removes the fields that its intent lacks.
 ` + moveHelp,
-		Example: `  # look, then upgrade
+		Example: `  # preview an upgrade of one object; then upgrade all Deployments
   tenure upgrade deployment/web -n shop --field-manager flux --dry-run
   tenure upgrade deployments -A --field-manager flux --restarted-at
 
-  # an object in a file, as a patch for a server
+  # print a patch for a server; the object is in a file
   tenure upgrade --live live.yaml --field-manager flux -o patch`,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			if flags.intent != "" {
@@ -71,19 +70,20 @@ lacks.
 	set := cmd.Flags()
 	addManager(cmd, &flags.options.Manager, "", "`NAME` of the manager that applies from now on")
 	set.StringArrayVar(&flags.options.From, "from", nil,
-		"`NAME` of a manager whose fields move (default: the owners of the annotation); may be given several times")
-	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the entries' subresource")
+		"`NAME` of a manager whose fields move (default: the owners of the last-applied annotation); "+
+			"may be given several times")
+	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the subresource of the entries that move")
 	set.StringVar(&flags.intent, "intent", "", "`FILE` with the next intent, whose fields move too")
 	set.StringArrayVar(&flags.also, "also", nil,
 		"also move the field at `PATH`, and all fields in it, from every updater; may be given several times")
 	set.BoolVar(&flags.details, "details", false, "list the fields that move, that stay, and that the next apply removes")
 	set.BoolVar(&flags.restartedAt, "restarted-at", false, "also move the annotation of kubectl rollout restart")
 	set.BoolVar(&flags.options.Everything, "everything", false,
-		"move all fields of --from, not only those in the annotation")
+		"move all fields of --from, not only the fields in the last-applied annotation")
 	set.BoolVar(&flags.options.Release, "release", false,
-		"give up the fields that do not move, so that nobody owns them")
+		"remove from the entries of --from the fields that do not move, too")
 	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
-		"keep the annotation, and make the manager kubectl-last-applied its owner")
+		"keep the last-applied annotation, and make the manager kubectl-last-applied its owner")
 	flags.completeOwners()
 	return cmd
 }
@@ -197,9 +197,9 @@ func newDowngrade(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "downgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
 		Short: "Migrate back from server-side to client-side apply",
-		Long: `Downgrade moves the fields of an applier back to client-side apply: the last-applied
-annotation is set to the fields that the manager owns, and the manager's entry
-becomes an Update entry of kubectl-client-side-apply.
+		Long: `Downgrade moves the fields of a manager back to client-side apply. It sets the
+last-applied annotation to the fields of the manager's Apply entry, and turns the
+entry into an Update entry of --to, which is kubectl-client-side-apply by default.
 ` + moveHelp,
 		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
   tenure downgrade --live live.yaml --field-manager flux > client-side.yaml`,
@@ -216,7 +216,7 @@ becomes an Update entry of kubectl-client-side-apply.
 		},
 	}
 	flags.add(env, cmd)
-	addManager(cmd, &o.Manager, "", "`NAME` of the manager that applied so far")
+	addManager(cmd, &o.Manager, "", "`NAME` of the manager whose fields move")
 	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of the client-side manager")
 	flags.completeOwners()
 	return cmd

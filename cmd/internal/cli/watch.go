@@ -47,20 +47,21 @@ func newWatch(env *process.Env) *cobra.Command {
 		Use:   "watch [KIND…] [-A] [--for DURATION] | --audit-log FILE",
 		Short: "Watch for managers that undo each other",
 		Long: `Watch watches objects, as controllers do, and reports field managers that undo each
-other's writes: the fields, their values, how often they change, since when, and
-what to do about it. Managers fight over a field if they revert each other's values
---returns times within --window. An autoscaler that scales, a rollout that
-progresses and a handover are not fights.
+other's writes. It shows the fields, their values, how often and since when they
+change, and what to do about it. Managers fight over a field if they revert each
+other's values at least --returns times within --window. An autoscaler that scales,
+a rollout that progresses and a handover are not fights.
 
 It also reports flaps: fields that one manager sets to two values alternately,
-because two replicas or two manifests use its name. It reports managers whose writes
-change only times, and managed fields that grow. Writes without any change are only
-in an audit log: a watch has no events for them.
+because two replicas or two manifests use the manager's name. It reports managers
+whose writes change only times, and managed fields that grow. Writes that do not
+change anything can be found only in an audit log, because a watch has no events for
+them.
 
-Without KIND it watches all kinds that can be listed: in the namespace of the
-kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit log of
-an API server instead. The audit policy must have the level RequestResponse for the
-kinds in question. A write to a scale subresource is treated as a write of
+Without KIND, it watches all kinds that can be listed, in the namespace of -n or of
+the kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit
+log of an API server instead. The audit policy must have the level RequestResponse
+for the kinds in question. A write to a scale subresource is treated as a write of
 .spec.replicas, if the log has an earlier write of the object.
 
 On a terminal, a table of the findings is redrawn in place; if it does not fit, the
@@ -68,9 +69,9 @@ rest is printed at the end. If stdout is not a terminal, each finding is printed
 a line when it is found, and the table at the end. With -o json, each occurrence of
 a finding is a line of JSON.
 
-Exit status: 0 if it ends without a fight, 1 if there was a fight, 3 on any error, 4
-if there was no fight, but something could not be watched; stderr names it.`,
-		Example: `  # in CI: does anybody fight over what this test installed?
+Exit status: 0 if there was no fight, 1 if there was a fight, 3 on any error, 4 if
+there was no fight, but something could not be watched; stderr names it.`,
+		Example: `  # in CI: fail if managers fight over objects in the next 5 minutes
   tenure watch -A --for 5m
 
   tenure watch deployments,horizontalpodautoscalers -n shop -o json
@@ -89,7 +90,7 @@ if there was no fight, but something could not be watched; stderr names it.`,
 	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "`DURATION` of the window in which writes are counted")
 	f.IntVar(&flags.tracker.Returns, "returns", 3, "minimum number of reverts within --window for a fight or a flap")
 	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10,
-		"minimum number of writes without a change within --window for an idle writer")
+		"minimum number of writes within --window that change nothing except times, for an idle writer")
 	addFormat(env, cmd, &flags.format, "json")
 	flags.placeFlags.add(env, cmd)
 	flags.appFlags.add(&flags.placeFlags)

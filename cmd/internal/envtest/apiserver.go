@@ -60,10 +60,11 @@ type serverFlags struct {
 func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "bind-address", "127.0.0.1", "loopback address to listen on")
 	set.StringVar(&f.advertise, "advertise-address", "",
-		"address in the Endpoints \"kubernetes\", not a loopback address (default: found as by kube-apiserver)")
+		"address in the Endpoints \"kubernetes\", not a loopback address (default: as in kube-apiserver)")
 	set.StringVar(&f.serviceRange, "service-cluster-ip-range", "10.0.0.0/24", "range of the cluster IPs of Services")
 	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 selects any free port")
-	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key; created unless both exist")
+	set.StringVar(&f.certDir, "cert-dir", "",
+		"folder with apiserver.crt and apiserver.key, which are created unless both exist")
 	set.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate")
 	set.StringVar(&f.keyFile, "tls-private-key-file", "", "private key of the serving certificate")
 	set.StringVar(&f.clientCA, "client-ca-file", "", "CAs of client certificates")
@@ -76,13 +77,13 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.issuers, "service-account-issuer", nil, "issuer of ServiceAccount tokens")
 	set.StringArrayVar(&f.accountKeys, "service-account-key-file", nil, "public keys of ServiceAccount tokens")
 	set.StringVar(&f.signingKey, "service-account-signing-key-file", "", "private key of ServiceAccount tokens")
-	set.StringSliceVar(&f.enabledPlugins, "enable-admission-plugins", nil, "admission plugins to enable; no effect")
+	set.StringSliceVar(&f.enabledPlugins, "enable-admission-plugins", nil, "accepted, without effect")
 	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "admission plugins that are not called")
 	set.StringSliceVar(&f.featureGates, "feature-gates", nil, "features of Kubernetes, such as WatchList=false")
 	f.audit = genericoptions.NewAuditOptions()
 	f.audit.AddFlags(set)
 	set.IntVar(&f.requests, "max-requests-inflight", 0, "limit of requests in flight; 0 means 400")
-	set.DurationVar(&f.timeout, "request-timeout", time.Minute, "time to process a request")
+	set.DurationVar(&f.timeout, "request-timeout", time.Minute, "maximum time to process a request")
 	set.StringVar(&f.version, "version", "false",
 		"print the version of Kubernetes, or set the version to report, such as "+openapi.KubernetesVersion+"-custom")
 	set.Lookup("version").NoOptDefVal = "true"

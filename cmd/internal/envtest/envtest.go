@@ -99,24 +99,25 @@ func NewCommand(env *process.Env) *cobra.Command {
 		Use:   "envtest",
 		Short: "Print a folder with kube-apiserver, etcd and kubectl for envtest",
 		Long: `Envtest makes a folder with the programs that controller-runtime's envtest starts,
-and prints its path:
+and prints the path of the folder. The programs are:
 
   kube-apiserver   this command, which accepts the flags that envtest passes
-  etcd             this command, a placeholder for etcd: the objects are in the
-                   memory of kube-apiserver
-  kubectl          the kubectl on the PATH, or else a program that reports an error
+  etcd             this command, as a placeholder for etcd, because the objects are
+                   in the memory of kube-apiserver
+  kubectl          the kubectl in PATH; without one, a program that prints an error
 
 The folder is in the user's cache, unless --dir names another one. It contains
-links, and stays valid until this command is moved or removed. Other files that have
-the names of these programs are not replaced: envtest fails instead.
+links, and stays valid until this command is moved or removed. Envtest fails if the
+folder has other files with the names of these programs.
 
 With --policy, the kube-apiserver of the folder checks each write against the
-permissions of a policy (see policy init). If a manager gains a field that it may
-not own, the client gets a warning, and ownership.txt in the folder gets a line with
-the previous value and owners of the field. Dry runs and writes to the scale
-subresource are not checked. A write is checked even if a webhook rejects it later.
+permissions of a policy (see tenure policy --help). If a manager gains a field that
+it may not own, the client gets a warning, and a line with the previous value and
+owners of the field is added to the file ownership.txt in the folder. Dry runs and
+writes to subresources, such as status and scale, are not checked. A write is
+checked even if a webhook rejects it later.
 
-Exit status: 0, or 1 if the folder can't be made.`,
+Exit status: 0 if the folder was made, 1 on any error.`,
 		Example: `  KUBEBUILDER_ASSETS=$(tenure envtest) go test ./...
 
   # fail if the operator gained fields that its policy does not permit
@@ -154,6 +155,7 @@ Exit status: 0, or 1 if the folder can't be made.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "`FOLDER` to make, instead of one in the user's cache")
-	cmd.Flags().StringVar(&policyFile, "policy", "", "check writes against the permissions in `FILE`; needs --dir")
+	cmd.Flags().StringVar(&policyFile, "policy", "",
+		"check writes against the permissions of the policy in `FILE`; needs --dir")
 	return cmd
 }

@@ -73,40 +73,44 @@ func newServe(env *process.Env) *cobra.Command {
 		Long: `Serve starts a Kubernetes API server on a store, with the built-in resources, custom
 resources and server-side apply. Like kube-apiserver, it creates default roles and
 bindings, priority classes, flow schemas, and the Service kubernetes. It deletes the
-contents of deleted Namespaces and aggregates ClusterRoles, but runs no other
-controllers: nothing creates the Pods of a Deployment. Use --controllers if a
-kube-controller-manager runs beside the server.
+contents of deleted Namespaces and the objects of deleted CustomResourceDefinitions,
+and aggregates ClusterRoles. It runs no other controllers, so nothing creates the
+Pods of a Deployment. Use --controllers if a kube-controller-manager runs beside the
+server.
 
-The store is the file of --store, which no other command can use at the same time;
-or an etcd, which several servers can share; or, with --memory, empty and in memory.
+The store is the file of --store, the etcd of --etcd-servers or, with --memory, an
+empty store in memory. While the server runs, no other command can use the file.
+Several servers can share an etcd.
 
-Serve adds a context to the kubeconfig and prints its path. The context is called
-tenure, or tenure-2 and so on. It has the address and the certificate of the server,
-and the token of an administrator, who may do everything. Each --user has a context
-too, such as ann@tenure, and may do everything unless --rbac is given. Serve changes
-nothing else in a file that exists. In a file that it creates, its context is the
+Serve adds a context to the file of --kubeconfig and prints the path of the file.
+The context is called tenure or, if that name is taken, tenure-2 and so on. It has
+the address and the certificate of the server, and the token of an administrator,
+who may do everything. Each --user gets a context too, such as ann@tenure, and may
+do everything unless --rbac is set. If the kubeconfig exists, serve changes nothing
+else in it. If serve creates the kubeconfig, the administrator's context is the
 current one.
 
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
-completes requests in flight, and closes the store. With --until-eof it also ends
-when its standard input ends. If a test starts the server with a pipe as standard
-input, the server ends when the test ends.
+completes requests in flight, and closes the store. With --until-eof, the server
+also ends when its standard input ends. So if a test starts the server with
+--until-eof and a pipe as standard input, the server ends when the test ends.
 
-With -o json, serve prints one line of JSON for programs as soon as it serves: url,
-certificateAuthorityData (base64) and token. If --kubeconfig is set, the line also
-has kubeconfig and context; otherwise, serve writes no kubeconfig.
+With -o json, serve prints one line of JSON as soon as it accepts requests, with
+url, certificateAuthorityData (base64) and token. If --kubeconfig is set, the line
+also has kubeconfig and context; otherwise, serve writes no kubeconfig.
 
-The server listens on this computer only, unless you set --host, the name of the
-server for clients on other computers. This name is in the server's certificate and
-in the kubeconfig. --host needs --listen, which may then be any address. Every
-client needs the certificate and the token in the kubeconfig.
+The server listens on this computer only, unless you set --host. --host is the name
+of the server for clients on other computers; serve writes this name to the server's
+certificate and to the kubeconfig. --host needs --listen, which may then be any
+address. Clients need the certificate and a token from the kubeconfig.
 
 With --audit-log-path, serve records requests as kube-apiserver does, by the policy
-in --audit-policy-file. Without a policy, it records all writes. It then omits the
+in --audit-policy-file. Without a policy, it records all writes, but omits the
 bodies of Secrets, token requests and objects of authentication.k8s.io. tenure watch
 --audit-log reads the log.
 
-Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
+Exit status: 0 if the server was interrupted or, with --until-eof, its standard
+input ended; 1 on any error.`,
 		Example: `  tenure serve --store shop.db
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
   tenure serve --store shop.db --rbac --user ann --user bob=developers,testers
@@ -137,24 +141,24 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	}
 	set := cmd.Flags()
 	set.StringVar(&flags.store, "store", "", "`FILE` with the objects; it is created if it does not exist")
-	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, instead of a file")
+	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd that stores the objects")
 	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 selects any free port")
 	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig",
 		"`FILE` with the kubeconfig to add a context to")
 	set.StringArrayVar(&flags.definitions, "crd", nil,
-		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
+		"`FILE` or folder with CustomResourceDefinitions to apply at the start; may be given several times")
 	set.BoolVar(&flags.rbac, "rbac", false, "authorize by the Roles and bindings in the store")
 	set.StringArrayVar(&flags.users, "user", nil,
 		"`NAME[=GROUP,...]` of a user to add to the kubeconfig; may be given several times")
 	set.StringSliceVar(&flags.bootstrap, "bootstrap", []string{"rbac", "priorityclasses", "flowschemas", "service"},
-		"`SETS` of objects to create as kube-apiserver does, or none")
+		"`SETS` of objects to create as kube-apiserver does; \"none\" creates no objects")
 	set.BoolVar(&flags.controllers, "controllers", false,
-		"leave the contents of deleted Namespaces, and finalizers of deletions and volumes, to controllers")
+		"let controllers delete the contents of deleted Namespaces, and handle finalizers of deletions and volumes")
 	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	set.StringSliceVar(&flags.hosts, "host", nil,
 		"`NAME` or IP address of this server for clients on other computers; needs --listen")
-	set.BoolVar(&flags.memory, "memory", false, "keep the objects in memory only")
+	set.BoolVar(&flags.memory, "memory", false, "store the objects in memory only")
 	set.BoolVar(&flags.untilEOF, "until-eof", false, "end when stdin ends")
 	set.StringVarP(&flags.format, "output", "o", "", "output `FORMAT`: json")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers", "memory")

@@ -14,8 +14,8 @@
 //
 // Between releases, the modules need each other as they are in the tree, not at the versions in go.mod. In the
 // workspace, go.work resolves the modules to each other; go.mod of one test module has replace directives. Released
-// modules have none: replace directives do not apply to importing modules, and go install rejects a command whose
-// module has one.
+// modules have no replace directives, because these do not apply to importing modules, and go install rejects a command
+// whose module has one.
 package main
 
 import (

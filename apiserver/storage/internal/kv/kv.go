@@ -1,9 +1,9 @@
 // Package kv implements an ordered key-value store in memory. Like etcd, it has revisions, a bounded history and
 // expiring keys. A File makes it durable.
 //
-// Each write gets the next revision. A write has the expected revision of its key, or 0 if the key must not exist. Old
-// revisions can be read and watched until they are compacted, which happens when the history exceeds its limits. Errors
-// for revisions that can't be read are etcd's rpctypes.ErrCompacted and ErrFutureRev.
+// Each write gets the next revision. A write names the revision that its key must have, or 0 if the key must not exist.
+// Old revisions can be read and watched until they are compacted, which happens when the history exceeds its limits.
+// Errors for revisions that can't be read are etcd's rpctypes.ErrCompacted and ErrFutureRev.
 package kv
 
 import (
