@@ -296,6 +296,13 @@ func TestSampleInShadow(t *testing.T) {
 		shadow.QueueVariable+"=1000000", shadow.FolderVariable+"="+filepath.Join(a.dir, "traces"))
 	lines := strings.Join(shadowLines.FindAllString(metrics, -1), "\n")
 	t.Log(lines)
+	traces, err := filepath.Glob(filepath.Join(a.dir, "traces", "*"))
+	require.NoError(t, err)
+	for _, path := range traces {
+		if trace, _ := os.ReadFile(path); strings.Contains(string(trace), "unexplained of") {
+			t.Logf("%s", trace)
+		}
+	}
 	require.Contains(t, lines, `{result="compared"}`)
 	require.NotContains(t, lines, "unexplained")
 	require.NotContains(t, lines, `"dropped"`)

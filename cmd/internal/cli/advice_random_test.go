@@ -321,6 +321,10 @@ func (a *adviceWorld) checkReport() {
 	before, others := a.values(), a.others()
 	status, out, errs := a.run(append(slices.Clone(s.Arguments), "--yes")...)
 	require.Contains(t, []int{0, statusChanges}, status, "seed %d: %s: %v\n%s%s", a.seed, s.Why, s.Arguments, out, errs)
+	if strings.Contains(errs, "the server has kept the managed fields") {
+		t.Log(errs)
+		return
+	}
 	a.followed[s.Arguments[0]]++
 	require.Equal(t, before, a.values(), "seed %d: %s: %v", a.seed, s.Why, s.Arguments)
 	if isRelease {
