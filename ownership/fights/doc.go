@@ -11,9 +11,9 @@
 //
 // A write is the step from one observed version of an object to the next. A side is a manager with its operation and
 // subresource, as in an entry of managedFields. A side has written a field if the field's value changed and the side
-// owns the field after the write. If the field was removed, its writer is the side whose entry changed, or the side
-// that wrote another field. A manager that removes a field and then owns nothing has no entry: its side is called
-// Nobody.
+// owns the field after the write. If the field was removed, its writer is the side whose entry is new, has another time
+// or has gained fields; if there is none, it is the side that wrote the other fields in the same step. A manager that
+// removes a field and then owns nothing has no entry: its side is called Nobody.
 //
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
 // if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the
@@ -40,9 +40,9 @@
 // different configurations, and two Kustomizations that contain the same object. Entries can't distinguish them, and
 // their applies do not conflict. But the value that they write alternates within one turn.
 //
-// A write reverts if it continues a turn and sets the field to the value that the same side had set before its last
-// write. A field flaps if at least the last Options.Returns writes of a turn are reverts, and at least that many
-// reverts are within the window.
+// A write is a revert if it continues a turn and sets the field back to the value that the same side had set two writes
+// before. A field flaps if a turn ends with an uninterrupted series of reverts, and at least Options.Returns of them are
+// within the window.
 //
 //	side        writes   reverts
 //	controller  a
@@ -53,9 +53,10 @@
 //	controller  c                a third value ends it
 //
 // Therefore a manager that sets a series of values, such as an autoscaler, does not flap. A manager that changes a
-// field and changes it back, once or slowly, does not flap either. A status may alternate with the state that it
-// describes, so fields below .status and writes to a status subresource do not flap. The same is true for writes of
-// Kubernetes components, such as the readiness in an EndpointSlice, and for Leases and Events.
+// field and changes it back, once or slowly, does not flap either. If a state goes back and forth, so does the status
+// that describes it. Therefore fields below .status, and fields that are written through a status subresource, do not
+// flap. Fields that a Kubernetes component writes, such as the readiness in an EndpointSlice, and the fields of Leases
+// and Events do not flap either.
 //
 // # Other findings
 //
@@ -72,9 +73,10 @@
 //
 // # Bounds
 //
-// For each object, the tracker keeps the last observed version, at most Options.Fields written fields with at most 16
-// turns each, and the times of reverts and idle writes. If there are more fields, it forgets the fields whose last
-// write is the oldest. It keeps values as text of at most 64 bytes, and compares them by a hash.
+// For each object, the tracker keeps the last observed version, the written fields (at most Options.Fields, with at most
+// 16 turns each), and the times of reverts and idle writes. If there are more fields, it forgets the fields whose last
+// write is the oldest. For each value of a turn, it keeps a hash of the whole value, by which it compares, and at most
+// 64 bytes of text for the output.
 //
 // The tracker has no clock: its caller passes the times. It is not safe for concurrent use.
 package fights

@@ -28,7 +28,7 @@ func newExtract(env *process.Env) *cobra.Command {
 	var format string
 	var fields []string
 	cmd := &cobra.Command{
-		Use:   "extract KIND[/NAME] [NAME…] | -f FILE | --live FILE --manager NAME",
+		Use:   "extract (KIND[/NAME] [NAME…] | -f FILE | --live FILE) --manager NAME",
 		Short: "Print a manifest with the fields that a manager owns",
 		Long: `Extract prints a manifest with the fields that a manager owns, and their live
 values. It omits all other fields, such as fields that only the server sets. If the

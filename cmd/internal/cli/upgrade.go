@@ -36,7 +36,7 @@ type upgradeFlags struct {
 func newUpgrade(env *process.Env) *cobra.Command {
 	var flags upgradeFlags
 	cmd := &cobra.Command{
-		Use:   "upgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
+		Use:   "upgrade (KIND[/NAME] [NAME…] | --live FILE) --field-manager NAME",
 		Short: "Migrate from client-side to server-side apply",
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that the manager's next apply removes fields that its
@@ -195,7 +195,7 @@ func newDowngrade(env *process.Env) *cobra.Command {
 	var flags moveFlags
 	var o upgrade.ClientSideOptions
 	cmd := &cobra.Command{
-		Use:   "downgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
+		Use:   "downgrade (KIND[/NAME] [NAME…] | --live FILE) --field-manager NAME",
 		Short: "Migrate back from server-side to client-side apply",
 		Long: `Downgrade moves the fields of a manager back to client-side apply. It sets the
 last-applied annotation to the fields of the manager's Apply entry, and turns the
