@@ -212,7 +212,7 @@ func TestUI(t *testing.T) {
 			p.texts("#findings h3"))
 		require.Equal(t, "tenure conflicts -f web.yaml --field-manager flux --resolve force --context tenure",
 			p.texts("#findings .command code")[0])
-		require.Contains(t, p.texts("#facets")[0], "conflicts 1")
+		p.await(`document.getElementById("facets").textContent.includes("conflicts 1")`) // all objects are planned later
 		require.Contains(t, p.texts("#findings")[0], `policy permit tenure.yaml --manager mesh-injector --operation Apply `+
 			`--kind Deployment.apps --field '.spec.template.spec.containers[name="mesh-proxy"]'`)
 		require.Equal(t, 2, eval[int](p, `document.querySelectorAll(".line.conflict").length`))
