@@ -129,7 +129,10 @@ func TestRefusals(t *testing.T) {
 		{"an origin that is hidden", "GET", host, "/TOKEN/events", map[string]string{"Origin": "null"}, 403},
 		{"a script tag of another site", "GET", host, "/TOKEN/ui.js",
 			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403},
-		{"a page of another port of this machine", "GET", host, "/TOKEN/events", map[string]string{"Sec-Fetch-Site": "same-site"}, 403},
+		{
+			"a page of another port of this machine", "GET", host, "/TOKEN/events",
+			map[string]string{"Sec-Fetch-Site": "same-site"}, 403,
+		},
 		{"a frame of another site", "GET", host, "/TOKEN/", map[string]string{"Sec-Fetch-Site": "cross-site",
 			"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
 		{"a write", "POST", host, "/TOKEN/object", nil, 405},
@@ -291,7 +294,8 @@ func TestFacts(t *testing.T) {
 	a, _ := b.get("key=ConfigMap/a/c")
 	require.True(t, a.HasPlan)
 	require.Contains(t, a.Object, `conflict"`)
-	require.Contains(t, a.Findings, "<code tabindex=\"0\" role=\"textbox\" aria-readonly=\"true\" aria-label=\"Command\">do &#39;&lt;it&gt;&#39;</code>")
+	require.Contains(t, a.Findings, `<code tabindex="0" role="textbox" aria-readonly="true" aria-label="Command">`+
+		"do &#39;&lt;it&gt;&#39;</code>")
 	for _, markup := range []string{"<script", "<b>", "<i>", "<u>"} {
 		require.NotContains(t, a.Object+a.Findings, markup)
 	}
