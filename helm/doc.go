@@ -1,5 +1,6 @@
-// Package helm decides conflicts by a policy for programs that embed Helm 4's SDK, in place of ForceConflicts. It
-// does not import Helm: an [Operation] implements Helm's interface postrenderer.PostRenderer with its method Run.
+// Package helm is for programs that embed Helm 4's SDK. Its policy decides each conflict, where ForceConflicts would
+// take all fields. The package does not import Helm: an [Operation] implements Helm's interface
+// postrenderer.PostRenderer with its method Run.
 //
 //	op, err := helm.New(ctx, helm.Options{Config: config, Release: "shop", Namespace: "shop", Policy: rules})
 //	...
@@ -8,10 +9,10 @@
 //	_, err = upgrade.RunWithContext(ctx, "shop", chart, values)
 //	err = op.Finish(err)
 //
-// Helm renders the chart and calls Run. Because there is no later hook before Helm's first write, Run does all work
-// that must precede it: it plans the objects, sends dry runs to the server, decides conflicts by the policy, and
-// moves forced fields to Helm's manager. For objects that Helm applied client-side, as Helm 3 does, it migrates the
-// fields to server-side apply. Helm applies and stores the manifests that Run returns.
+// Helm renders the chart and calls Run. Between Run and its first write, Helm calls no other code of the program.
+// Therefore Run does all work that must precede this write: it plans the objects, sends dry runs to the server, decides
+// conflicts by the policy, and moves forced fields to Helm's manager. For objects that Helm applied client-side, as
+// Helm 3 does, it migrates the fields to server-side apply. Helm applies and stores the manifests that Run returns.
 //
 // # Invariants
 //

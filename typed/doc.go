@@ -16,9 +16,9 @@
 // Type after its first use.
 //
 //	atomic list or map      a leaf: replaced and owned as a whole
-//	granular map, struct    each entry or field merges and is owned by itself
-//	set                     items are scalars; each is owned by its value
-//	keyed list              items are structs; each is owned by its key fields
+//	granular map, struct    each entry or field is merged and owned separately
+//	set                     each scalar item is owned separately, and its value identifies it
+//	keyed list              each struct item is owned separately, and its key fields identify it
 //
 // # Operations
 //
@@ -36,7 +36,7 @@
 //
 // [Type.Validate] checks the limits of a value (spec rules 12.1 and 12.2). No operation recurses deeper than these
 // limits allow: a comparison treats deeper values as different, a merge returns an error, and other operations treat
-// deeper values as leaves. The cost of an operation grows with the size of the value written as JSON, which is
-// unbounded for a container that contains itself twice. Validate rejects such a container, so call it first on
-// untrusted input. [Equal] and [Type.Merge] do not need this call.
+// deeper values as leaves. The cost of an operation grows with the size of the value written as JSON, down to these
+// limits: for a container that contains itself twice, the size doubles with each level. Validate rejects such a
+// container, so call it first on untrusted input. [Equal] and [Type.Merge] do not need this call.
 package typed

@@ -1,5 +1,5 @@
-// Package policy decides the conflicts of applies, in one place for all tools: a file says which fields a manager
-// forces, gives up or shares, and for which owners.
+// Package policy decides the conflicts of applies, in one place for all tools: a file says which fields an applier
+// forces, gives up or shares, depending on their owners.
 //
 //	apiVersion: tenure-ssa.github.io/v1alpha1
 //	kind: ConflictPolicy
@@ -10,7 +10,7 @@
 //	  reason: autoscalers set the replicas
 //	- managers: [kubectl-*]
 //	  decision: force
-//	  reason: what people change by hand is in the manifests, or does not last
+//	  reason: manual changes last only if the manifests have them
 //
 // The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
 //
@@ -76,7 +76,7 @@ type Rule struct {
 	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the path of the
 	// field, or the path of a field or item that contains it. A * matches characters within one name, or within one
 	// pair of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be
-	// left out: a dot outside of quotes separates names, or is part of a name.
+	// left out: a dot outside of quotes matches both the end of a name and a dot within a name.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, give-up, share or refuse.
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`

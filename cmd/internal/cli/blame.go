@@ -39,9 +39,9 @@ the files of --live, which must contain managed fields. In a store, the kind "al
 means every kind.
 
 -o ndjson prints one line for each object. -o html writes a page with a search and
-filters by owner; the page is one file that loads no other files. In all other
-formats, objects are printed as soon as they are read, and not kept in memory. No
-format contains values of Secrets.
+filters by owner; the page is one file that loads no other files. In all formats
+except html, objects are printed as soon as they are read, and not kept in memory.
+No format contains values of Secrets.
 
 Exit status: 0 if all objects were shown, 1 on any error, or if the managers of
 --manager own no fields.`,

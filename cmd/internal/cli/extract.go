@@ -31,11 +31,11 @@ func newExtract(env *process.Env) *cobra.Command {
 		Use:   "extract (KIND[/NAME] [NAME…] | -f FILE | --live FILE) --manager NAME",
 		Short: "Print a manifest with the fields that a manager owns",
 		Long: `Extract prints a manifest with the fields that a manager owns, and their live
-values. It omits all other fields, such as fields that only the server sets. If the
-manager applies this manifest, it owns the same fields as before. Use extract if a
-manager's manifest is lost, or if fields were moved to a manager that has no
-manifest yet. Owned fields without a live value, such as stringData of a Secret, are
-left out and named on stderr.
+values. It omits all other fields, such as fields that only the server sets. Owned
+fields without a live value, such as stringData of a Secret, are also left out, and
+named on stderr. If the manager applies this manifest, it owns the fields that the
+manifest has, as before. Use extract if a manager's manifest is lost, or if fields
+were moved to a manager that has no manifest yet.
 
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
 manager owns nothing are omitted, but it is an error to select such an object by its

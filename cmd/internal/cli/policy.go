@@ -71,8 +71,9 @@ first rule that matches decides:
   share     take the owners' value, and become an owner too
   refuse    keep the conflict, as if there was no rule
 
-If a field has several owners, the decision that changes least wins: refuse before
-give-up, give-up before share, and share before force.
+If a field has several owners, the rules decide for each owner separately, and the
+decision that changes least wins: refuse before give-up, give-up before share, and
+share before force.
 
 Permissions say which fields managers may own, with or without a conflict. A rule
 with the decision give-up or share also permits its managers to own its fields. The
