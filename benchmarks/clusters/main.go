@@ -87,14 +87,17 @@ func (b *bench) build(ctx context.Context) (err error) {
 // measure measures verbs in a cluster of n Deployments.
 func (b *bench) measure(ctx context.Context, n int) error {
 	given, changed := filepath.Join(b.folder, "given.yaml"), filepath.Join(b.folder, "changed.yaml")
-	if err := errors.Join(writeManifests(given, n, 1), writeManifests(changed, n, 2)); err != nil {
+	rules := filepath.Join(b.folder, "policy.yaml")
+	err := errors.Join(writeManifests(given, n, 1), writeManifests(changed, n, 2), os.WriteFile(rules, []byte(permissions), 0o600))
+	if err != nil {
 		return err
 	}
 	fmt.Printf("\n| %d Deployments | time | CPU | peak memory |\n| --- | ---: | ---: | ---: |\n", n)
-	err := b.with(ctx, func(kubeconfig string) error {
+	err = b.with(ctx, func(kubeconfig string) error {
 		for _, line := range []string{
 			"plan --apply --yes -f " + given, "plan -f " + given, "plan --offline -f " + changed, "plan -f " + changed,
-			"plan -o json -f " + changed, "report -A", "get deployments -A", "get deployments -A -o json",
+			"plan -o json -f " + changed, "plan --drift -f " + given, "report -A",
+			"report -A --drift --policy " + rules, "get deployments -A", "get deployments -A -o json",
 			"get deployments -A -l app", "blame deployments -A", "blame deployments -A -o json",
 		} {
 			if !strings.Contains(line, b.only) && !strings.Contains(line, "--apply") {
@@ -114,6 +117,15 @@ func (b *bench) measure(ctx context.Context, n int) error {
 		return b.run(ctx, kubectl, "apply --server-side -f "+given, kubeconfig)
 	})
 }
+
+// permissions is a policy: the labels of the manifests are drift, in every Deployment.
+const permissions = `
+apiVersion: tenure-ssa.github.io/v1alpha1
+kind: ConflictPolicy
+permissions:
+  - managers: ["*"]
+    fields: [.spec]
+`
 
 // deployment is a manifest, with a name and the tag of an image.
 const deployment = `---
