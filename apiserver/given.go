@@ -184,8 +184,8 @@ func newStored(r *resources.Resource) runtime.Object {
 }
 
 // Define serves the custom resources of a CustomResourceDefinition without storing the definition. It replaces a stored
-// definition of the same name. types, if not nil, are the types of its kind, in place of the types that its schemas
-// define. The error reports what is wrong with the definition.
+// definition of the same name. The server uses types for the kind. If types is nil, it uses the types that the schemas
+// of the definition define. The error reports what is wrong with the definition.
 func (s *Server) Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
 	types *openapi.Registry) error {
 	return s.definitions.Add(ctx, crd, types)

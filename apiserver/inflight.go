@@ -12,7 +12,7 @@ import (
 // A load is a number of requests in flight and the size of their bodies.
 type load struct {
 	requests int
-	bytes    int64 // of bodies, by Content-Length: a body without a length is treated as the longest one
+	bytes    int64 // of bodies, by Content-Length: a body without a length has the maximum size
 }
 
 func (l load) plus(m load) load { return load{l.requests + m.requests, l.bytes + m.bytes} }
@@ -22,9 +22,9 @@ func (l load) isWithin(most load) bool { return l.requests <= most.requests && l
 // share divides each limit: one user may use 1/share of it.
 const share = 4
 
-// inFlight limits the requests in flight of all users, and of each user. So a user whose bodies do not arrive, or whose
-// watches stay open, uses no more than a share of the limit; but each user may have one request with a body of any size
-// within the limit.
+// inFlight limits the requests in flight of all users together, and of each user. A user may use 1/share of each limit,
+// so that a user whose bodies do not arrive, or whose watches stay open, does not use all of it. If a single request
+// needs more than 1/share, the user may have only this one request in flight.
 type inFlight struct {
 	most   load
 	mu     sync.Mutex
@@ -69,7 +69,8 @@ func tenantOf(as user.Info) string {
 	return as.GetName()
 }
 
-// isUnlimited reports whether a request is exempt from limits: a request of an administrator, or a health check.
+// isUnlimited reports whether a request is exempt from limits: a request of an administrator, or a health check without
+// a body.
 func isUnlimited(as user.Info, r *http.Request) bool {
 	if slices.Contains(as.GetGroups(), user.SystemPrivilegedGroup) {
 		return true

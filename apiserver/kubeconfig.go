@@ -82,8 +82,8 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 // ownCluster is the extension that marks clusters that WriteKubeconfig wrote.
 const ownCluster = "tenure-serve"
 
-// removeUsers removes the users, and their contexts, that were written for an earlier server with the same context
-// name.
+// removeUsers removes the users and contexts of Options.Users that were written for an earlier server with the same
+// context name.
 func removeUsers(config *clientcmdapi.Config, name string) {
 	for contextName, context := range config.Contexts {
 		if context.Cluster == name && context.AuthInfo == contextName && strings.HasSuffix(contextName, "@"+name) {

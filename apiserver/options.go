@@ -41,9 +41,9 @@ type Options struct {
 
 	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. The server stores
 	// them before it accepts requests, unless they exist. It sets their defaults and validates them, but calls no
-	// admission hook. It stores fields that a client can't set as they are given, such as status, uid, creationTimestamp,
-	// generation, managedFields, and a deletionTimestamp with finalizers. It ignores a resourceVersion. Objects may be Go
-	// structs or unstructured; they are not changed.
+	// admission. Some fields can't be set by clients, such as status, uid, creationTimestamp, generation,
+	// managedFields, and a deletionTimestamp with finalizers: the server stores these fields unchanged. It ignores a
+	// resourceVersion. Objects may be Go structs or unstructured; the server does not change the caller's objects.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	Objects     []runtime.Object
 	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. It need not have the built-in kinds.
@@ -55,8 +55,8 @@ type Options struct {
 	// 10.96.0.0/12. The Service "kubernetes" gets the first address of the range.
 	ServiceClusterIPRange netip.Prefix
 	// AdvertiseAddress is the server's address in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
-	// default is the address of the first listener. As in kube-apiserver, these are not created for addresses that
-	// endpoints can't have, such as loopback addresses.
+	// default is the address of the first listener. As in kube-apiserver, these two objects are not created if
+	// endpoints can't have the address, as for a loopback address.
 	AdvertiseAddress netip.Addr
 
 	// Version is the gitVersion that /version responds with; the default is the Kubernetes version that the server
@@ -84,21 +84,22 @@ type Options struct {
 	// Anonymous allows anonymous requests, as user "system:anonymous" in group "system:unauthenticated". Without an
 	// Authorizer, they may only read health and version.
 	Anonymous bool
-	// Authorizer authorizes requests before their body is read; nil allows all requests. An apply that creates an object
-	// is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the server serves
-	// SelfSubjectRulesReviews; it may also be an Observer. Package auth/rbac implements RBAC.
+	// Authorizer authorizes requests before their body is read; nil allows all requests. An apply that creates an
+	// object is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the server
+	// serves SelfSubjectRulesReviews. If the Authorizer is an Observer, the server notifies it of writes of RBAC
+	// objects. Package auth/rbac implements RBAC.
 	Authorizer authorizer.Authorizer
 
 	// DisableNamespaceLifecycle allows objects in namespaces that do not exist. The server then does not create the
 	// default namespaces, and deleting a Namespace does not delete its contents.
 	DisableNamespaceLifecycle bool
-	// Controllers leaves the work of controllers to a controller manager that runs beside the server, or to nobody, as
-	// with envtest's kube-apiserver. Deletions with the propagation policies Orphan and Foreground then set their
-	// finalizer, PersistentVolumeClaims and PersistentVolumes get their protection finalizer, and a deleted Namespace
-	// stays until controllers delete its contents and remove the finalizers.
+	// If Controllers is true, the server does none of the work of controllers: a controller manager beside the server
+	// does it or, as with envtest's kube-apiserver, nobody. Deletions with the propagation policies Orphan and
+	// Foreground then set their finalizer, PersistentVolumeClaims and PersistentVolumes get their protection finalizer,
+	// and a deleted Namespace stays until controllers delete its contents and remove the finalizers.
 	Controllers bool
 
-	// DisableDynamicAdmission makes webhook configurations and admission policies objects without effect.
+	// If DisableDynamicAdmission is true, webhook configurations and admission policies are stored but have no effect.
 	DisableDynamicAdmission bool
 
 	// Now is the clock; the default is time.Now.
@@ -157,8 +158,8 @@ type ServiceAccounts struct {
 	PublicKeys []crypto.PublicKey
 }
 
-// Bootstrap selects which of the objects that kube-apiserver creates at its start this server creates too, unless they
-// exist. The objects were recorded from kube-apiserver.
+// Bootstrap selects some of the objects that kube-apiserver creates at its start. This server creates the selected
+// objects, too, unless they exist. The objects were recorded from kube-apiserver.
 type Bootstrap struct {
 	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which contain
 	// Options.AdvertiseAddress and the port of the first listener of Start.
@@ -185,12 +186,12 @@ type Observer interface {
 
 // Limits limit the cost of requests. A field that is zero has its default.
 //
-// A user, or the ServiceAccounts of a namespace together, may use a quarter of Bodies, Requests and Watches, but always
-// one request. Requests of users in group system:masters and health checks are exempt from these limits.
+// A user, or the ServiceAccounts of a namespace together, may use a quarter of Bodies, Requests and Watches, or one
+// request if that is more. Health checks, and requests of users in group system:masters, are exempt from these limits.
 //
-// The memory that a body needs when it is decoded is limited too, in proportion to the body's size (spec rule 12.9):
-// the memory of its Go structs, of the values in its YAML, and of copies of YAML aliases, which is at most Body. A
-// request that exceeds this gets a 413.
+// The memory that a body needs when it is decoded is limited too (spec rule 12.9). The memory of its Go structs, and of
+// the values in its YAML, is limited in proportion to the size of the body. Copies of YAML aliases may add at most Body
+// bytes. A request that exceeds one of these limits gets a 413.
 //
 // Header, Connections, Read and Idle configure the http.Server of Start. Callers with their own http.Server
 // configure it themselves.
@@ -271,8 +272,8 @@ func (o Options) withDefaults() Options {
 // the first call before the first server has an effect.
 func AllowPrivileged(allow bool) { capabilities.Setup(allow, 0) }
 
-// endpoint returns the address that the server advertises, with the port of the first listener, or 0 without a
-// listener.
+// endpoint returns the address that the server advertises, with the port of the first listener. Without a listener, the
+// port is 0.
 func (o Options) endpoint() netip.AddrPort {
 	var listener netip.AddrPort
 	if len(o.Listeners) > 0 {

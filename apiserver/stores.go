@@ -229,7 +229,8 @@ func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m.SetDeletionTimestamp(&end)
 }
 
-// replaceValues sets labels whose value equals before to after: a Job's strategy has set them to the Job's earlier UID.
+// replaceValues replaces the value before with the value after in labels: a Job's strategy has set labels to the Job's
+// earlier UID.
 func replaceValues(labels map[string]string, before, after string) {
 	for name, value := range labels {
 		if value == before {

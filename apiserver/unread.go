@@ -23,8 +23,8 @@ import (
 //   - A write that waits for its client is added to unread, for the server and for the user. If Limits.UnreadPerUser is
 //     exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded, it ends a watch or list
 //     of the user with the most unread bytes. In both cases it ends the response whose client has read nothing for the
-//     longest time. Clients that have read something within the last second (patience) are spared up to twice the
-//     limit. No write waits for other clients.
+//     longest time. Unless twice the limit is exceeded, it spares clients that have read something within the last
+//     second (patience). No write waits for other clients.
 //   - Limits.Write, 30 s by default, is the time to read one event of a watch, or the whole response of another
 //     request. When it is over, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream. The
 //     client of a watch then watches again, from the resourceVersion that it has read last.

@@ -40,18 +40,19 @@ type Options struct {
 	// rules in Go or in a file. It returns a decision for each conflict. If Resolve is nil, or a decision is
 	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
-	// UpgradeFrom are the managers under which this controller updated the objects before it used apply. tenure blame
-	// shows their names in the entries; without a FieldOwner, the name is the name of the binary. Before an apply is
-	// sent, the fields that these managers own move to the Apply entry, in a separate write, so that applies remove the
-	// fields that the intents lack. The status and finalizers never move. Owner references, and annotations of
-	// Kubernetes' own tools, move only if the intent has them. See [Client.PreviewUpgrade].
+	// UpgradeFrom are the names of the managers with which this controller updated the objects before it used apply.
+	// tenure blame shows the names of the managers of an object. An update without a FieldOwner has the name of the
+	// binary. Before an apply is sent, a separate write moves the fields that these managers own to the Apply entry,
+	// except the status and finalizers. Owner references, and annotations of Kubernetes' own tools, move only if the
+	// intent has them. After the move, applies remove the fields that the intents lack. See [Client.PreviewUpgrade].
 	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send only what the caller changed since it read the object
-	// through this client, as a patch with the resourceVersion. If nothing changed, they send nothing and succeed, even
-	// if the object is out of date. So the manager owns the fields that it changed, but not fields that its Go types
-	// encode differently, add or drop. An update is sent whole, and counted, if the object was not read through this
-	// client, was returned by a write or was not copied (UnsafeDisableDeepCopy), or if the controller may update but
-	// not patch the object. MinimalUpdates costs an encoding of each object that is read.
+	// through this client, as a patch with the resourceVersion. The manager then owns the fields that it changed, but
+	// not fields that its Go types encode differently, add or drop. If nothing changed, the methods send nothing and
+	// succeed, even if the object is out of date. They send the whole object if it was not read through this client,
+	// for example because a write returned it; if the client did not copy it (UnsafeDisableDeepCopy); if the controller
+	// may update but not patch the object; or if the server rejects the patch as invalid. A metric counts the results
+	// of updates. MinimalUpdates costs an encoding of each object that is read.
 	MinimalUpdates bool
 	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
 	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.

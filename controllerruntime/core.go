@@ -35,8 +35,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// core is the state that the clients and transports of one NewClient share. [responses.Memory] defines which applies
-// are skipped; in addition, an apply is skipped only if everything that can affect its response is watched.
+// core is the state that the clients and transports of one NewClient share. An apply is skipped if [responses.Memory]
+// knows the response, and everything that can affect the response is watched.
 type core struct {
 	options    Options
 	scheme     *runtime.Scheme // has the kinds that the cache stores as Go structs; others are unstructured

@@ -18,9 +18,9 @@
 //
 // An apply is skipped if the server itself returned the same object for the same intent before, and if everything that
 // the response depends on is unchanged since: the object, its CustomResourceDefinition, and the webhooks and policies
-// for it. So after each change, two applies are sent: for the second one, the server returns the object unchanged.
-// Further applies are skipped until something changes. A stale cache does no harm as long as the controller watches the
-// objects that it applies.
+// for it. So after a change, applies are sent until the server returns the object unchanged, usually for the second
+// apply. Further applies are skipped until something changes. A stale cache does no harm as long as the controller
+// watches the objects that it applies.
 //
 // The manager must be set in the call (client.FieldOwner), or around this client (client.WithFieldOwner). This client
 // does not see a manager that is set in the wrapped client, for example with client.Options.FieldOwner, and then sends
@@ -30,7 +30,7 @@
 //
 // The cache stores a kind of the client's scheme as a Go struct, and other kinds as unstructured objects. If the cache
 // strips managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
-// resourceVersion of the server's response; a dry run is sent, because its response has managed fields.
+// resourceVersion of the server's response; a dry run is always sent, because its response has managed fields.
 //
 // # Metrics
 //

@@ -21,8 +21,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Transport is for rest.Config.Wrap, for clients other than controller-runtime's. It skips applies and decides their
-// conflicts like the client, and sends everything else with next. It handles only JSON; nothing is skipped for a client
+// Transport is for rest.Config.Wrap, for clients other than controller-runtime's. Like the Client, it skips applies and
+// decides their conflicts. It sends everything else with next. It handles only JSON; nothing is skipped for a client
 // that does not accept JSON.
 func (c *Client) Transport(next http.RoundTripper) http.RoundTripper {
 	t := &transport{next: next, client: c}

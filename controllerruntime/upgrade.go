@@ -21,9 +21,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewUpgrade returns the move that the next apply of an intent makes because of Options.UpgradeFrom, before it
-// applies; nil if nothing moves. It writes nothing. The Changes of the result have the fields that the manager gains
-// and the updaters lose.
+// PreviewUpgrade returns the move that precedes the next apply of an intent because of Options.UpgradeFrom; nil if
+// nothing moves. PreviewUpgrade writes nothing. The Changes of the result have the fields that the applier gains and
+// the managers in UpgradeFrom lose.
 func (c *Client) PreviewUpgrade(
 	ctx context.Context, intent runtime.ApplyConfiguration, manager client.FieldOwner,
 ) (*ownership.Result, error) {

@@ -1,6 +1,6 @@
-// Package helm is for programs that embed Helm 4's SDK. Its policy decides each conflict, where ForceConflicts would
-// take all fields. The package does not import Helm: an [Operation] implements Helm's interface
-// postrenderer.PostRenderer with its method Run.
+// Package helm is for programs that embed Helm 4's SDK. In place of Helm's option ForceConflicts, which takes all
+// fields in conflict, a policy decides each conflict. The package does not import Helm: an [Operation] implements
+// Helm's interface postrenderer.PostRenderer with its method Run.
 //
 //	op, err := helm.New(ctx, helm.Options{Config: config, Release: "shop", Namespace: "shop", Policy: rules})
 //	...
@@ -9,10 +9,10 @@
 //	_, err = upgrade.RunWithContext(ctx, "shop", chart, values)
 //	err = op.Finish(err)
 //
-// Helm renders the chart and calls Run. Between Run and its first write, Helm calls no other code of the program.
+// Helm renders the chart and calls Run. Between Run and Helm's first write, Helm calls no other code of the program.
 // Therefore Run does all work that must precede this write: it plans the objects, sends dry runs to the server, decides
-// conflicts by the policy, and moves forced fields to Helm's manager. For objects that Helm applied client-side, as
-// Helm 3 does, it migrates the fields to server-side apply. Helm applies and stores the manifests that Run returns.
+// conflicts by the policy, and moves forced fields to Helm's manager. If Helm has applied an object client-side, as
+// Helm 3 does, Run migrates the fields to server-side apply. Helm applies and stores the manifests that Run returns.
 //
 // # Invariants
 //
@@ -22,17 +22,17 @@
 //     planned. If a conflict is refused, the error contains the [conflicts.Conflicts], and neither values nor owners
 //     have changed. With Options.DryRun, Run writes nothing. Set it for a dry run of an action, because Helm does not
 //     tell Run that the action is a dry run.
-//   - A field that is given up is omitted from the manifest while another manager owns it, and keeps its value and its
-//     owners. A shared field gets the live value. Run moves a forced field to Helm's manager, by a write that changes
-//     only managed fields and fails if the object has changed. Therefore Helm applies without force, and fields that
-//     other managers take after Run cause conflicts.
+//   - A field that is given up keeps its value and its owners: the manifest omits it while another manager owns it. For
+//     a shared field, the manifest has the live value. Run moves a forced field to Helm's manager, by a write that
+//     changes only managed fields and fails if the object has changed. Therefore Helm applies without force, and fields
+//     that other managers take after Run cause conflicts.
 //   - If the action fails, Finish adds to the action's error which objects had already changed.
 //
 // Set ServerSideApply, and do not set ForceConflicts. Other post-renderers must run before this one. Objects that Helm
 // does not render are not planned: the objects in the folder crds/, which Helm creates before it renders the first
 // revision, and objects that Helm deletes. After Run, Helm makes further checks, such as whether an object belongs to
-// another release. Therefore Run moves no fields of objects that lack the labels and annotations of the release, unless
-// TakeOwnership is set.
+// another release. Therefore Run returns an error if it would have to move fields of an object that lacks the labels
+// and annotations of the release. With TakeOwnership, Run moves these fields, too.
 //
 // # Rollbacks
 //

@@ -41,10 +41,10 @@ type Options struct {
 	DryRun bool
 	// TakeOwnership is the action's option of the same name: objects outside of the release may be applied.
 	TakeOwnership bool
-	// Restore is the stored manifest of a revision, which is applied in place of the rendered one. It may contain the
-	// hooks of the revision, in the format of helm get all: each after a line "---" and a line "# Source: " with the
-	// path of the hook. Helm stores the hooks, and later actions run them. Restore needs PostRenderStrategyCombined,
-	// Helm's default.
+	// Restore is the stored manifest of a revision. If Restore is set, Helm applies it in place of the rendered
+	// manifest. It may contain the hooks of the revision, in the format of helm get all: each after a line "---" and a
+	// line that begins with "# Source: " and has the path of the hook. Helm stores the hooks, and later actions run
+	// them. Restore needs PostRenderStrategyCombined, Helm's default.
 	Restore string
 	// Failed are the manifests of revisions that failed after the restored one. Finish deletes the objects of the
 	// release that are only in these manifests, because Helm deletes only objects of the deployed revision.

@@ -62,9 +62,9 @@ func OfClient(client *http.Client, url string) *Replayer {
 	return (&Replayer{client: &direct, url: url, defined: map[string]string{}}).InNamespace("")
 }
 
-// InNamespace returns a replayer for another recording on the same server. Its requests go to the given namespace in
-// place of the namespace default, and its responses name default again. The given name must not occur in recorded
-// responses. Both replayers share their CustomResourceDefinitions.
+// InNamespace returns a replayer for another recording on the same server. In its requests, the given namespace
+// replaces the namespace default; in its responses, default replaces the given namespace. The given name must not occur
+// in recorded responses. Both replayers share their CustomResourceDefinitions.
 func (r *Replayer) InNamespace(name string) *Replayer {
 	return &Replayer{
 		client: r.client, url: r.url, namespace: name, defined: r.defined,

@@ -39,8 +39,9 @@ func Generic(s string) string {
 // It remembers which generated value of this server corresponds to which recorded one.
 func (r *Replayer) Difference(got, want any) []string { return r.difference("", got, want, nil) }
 
-// CompareVersions compares whether a response and the recorded response have a resourceVersion of an earlier response,
-// which means that nothing was written. It returns the difference, or "".
+// CompareVersions returns a difference if only one of two servers wrote the object: the server that sent got, or the
+// recorded server that sent want. A response with the resourceVersion of an earlier response shows that nothing was
+// written. If there is no difference, the result is "".
 func (r *Replayer) CompareVersions(got, want map[string]any) string {
 	ours := (&unstructured.Unstructured{Object: got}).GetResourceVersion()
 	recorded := (&unstructured.Unstructured{Object: want}).GetResourceVersion()

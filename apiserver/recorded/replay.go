@@ -172,15 +172,16 @@ func (s *Step) Fault() Exception {
 
 // Hooks are called while a trace runs.
 type Hooks struct {
-	// Clock is called before each step. If isLater is true, the recorded clock is in a later second than at all steps
-	// before. Then the clock of the server must advance too, because times of entries, and results that depend on them,
-	// change.
+	// Clock is called before each step. If isLater is true, the recorded clock is in a later second than at any earlier
+	// step. The clock of the server must then advance too, because the times of entries change, and some results depend
+	// on them.
 	Clock func(step *Step, isLater bool) error
 	// Done gets each step with its response, which is nil if the step only changes the schema. The run ends if Done
 	// returns false or an error.
 	Done func(number int, step *Step, answer *Answer) (goesOn bool, err error)
-	// WithFaults sends requests that fail because of a [Step.Fault] as they were recorded. Otherwise they are sent as dry
-	// runs, so that a server that accepts them still has the recorded state.
+	// WithFaults applies to requests that fail because of a [Step.Fault]. If it is true, they are sent as they were
+	// recorded. If it is false, they are sent as dry runs, so that a server that accepts them still has the recorded
+	// state.
 	WithFaults bool
 }
 

@@ -34,8 +34,8 @@ type Step struct {
 	Response Answered `json:"response"`
 }
 
-// Asked is a recorded request. The method CRD is not a request: from this step on, the CustomResourceDefinition in Body
-// is used.
+// Asked is a recorded request. If the method is CRD, nothing is requested: from this step on, the
+// CustomResourceDefinition in Body is used.
 type Asked struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`

@@ -20,8 +20,8 @@ type ClientBuilder = fake.ClientBuilder
 
 // NewClientBuilder returns the builder of controller-runtime's fake client, with all of its methods, for a client that
 // merges custom resources by their definitions. paths are files and folders with CustomResourceDefinitions, like
-// CRDDirectoryPaths of envtest. Without paths, it is controller-runtime's own builder with Tenure's types. It panics if
-// the files can't be read.
+// CRDDirectoryPaths of envtest. Without paths, it is controller-runtime's own builder with Tenure's types.
+// NewClientBuilder panics if the files can't be read.
 func NewClientBuilder(paths ...string) *ClientBuilder {
 	definitions, err := ReadDefinitions(paths...)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 //	c := kubernetesfake.NewSimpleClientset()
 //	fake.React(&c.Fake, tracker)
 //
-// Unlike with [testing.ObjectReaction], a dry run of a write returns what would be stored and stores nothing, if the
-// tracker is from this package. An apply to the status owns the status in its own entry (spec rule 1.1), so that it
-// does not remove fields that the manager applied to the main resource.
+// If the tracker is from this package, two things differ from [testing.ObjectReaction]. A dry run of a write stores
+// nothing, and returns what would be stored. An apply to the status has its own entry (spec rule 1.1), so that it does
+// not remove fields that the manager applied to the main resource.
 func React(client *testing.Fake, tracker testing.ObjectTracker) {
 	client.PrependReactor("*", "*", reaction(tracker))
 	client.PrependWatchReactor("*", func(action testing.Action) (bool, watch.Interface, error) {

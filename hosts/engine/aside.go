@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// WithoutManagedFields calls f with obj, an unstructured object, from which it has removed the managed fields, and
-// restores them afterwards. It is for functions that read and write metadata through Go structs: these would decode
-// and encode every FieldsV1 twice, without changing it. If f fails, obj gets back its original metadata.
+// WithoutManagedFields removes the managed fields from obj, an unstructured object, calls f, and then restores the
+// managed fields. It is for functions that read and write the metadata of obj through Go structs: they would decode and
+// encode every FieldsV1 twice, without changing it. If f fails, obj gets back its original metadata.
 //
-// In modes other than Tenure, and if a Go struct would change the managed fields, it only calls f.
+// In modes other than Tenure, and if a Go struct would change the managed fields, WithoutManagedFields only calls f.
 func WithoutManagedFields(obj map[string]any, f func() error) error {
 	if !answers() {
 		return f()

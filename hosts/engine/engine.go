@@ -1,8 +1,8 @@
 // Package engine provides Tenure to a patched kube-apiserver: field managers in one of three modes, and a decoder for
 // intents.
 //
-// The patches of package main in hosts/kube-apiserver call it. It uses no types that exist only in patched modules,
-// so that it can be built and tested with the published modules.
+// The files that package seam adds to Kubernetes' modules call package engine. The package uses no types that exist
+// only in patched modules, so that it can be built and tested with the published modules.
 package engine
 
 import (
@@ -38,7 +38,7 @@ const (
 	Upstream Mode = "upstream"
 	// Tenure uses Tenure's field manager for every write.
 	Tenure Mode = "tenure"
-	// Shadow uses upstream's field manager for every write. It computes a sample of the writes by Tenure too, and
+	// Shadow uses upstream's field manager for every write. It also computes a sample of the writes with Tenure, and
 	// reports differences.
 	Shadow Mode = "shadow"
 )
@@ -86,7 +86,7 @@ func New(getenv func(string) string) (*Engine, error) {
 	return e, nil
 }
 
-// start creates the engine of the process once, even if several packages register it.
+// start creates the engine of the process. It does so only once, even if several packages register the engine.
 var start = sync.OnceValue(func() *Engine {
 	mode, _ := ModeFrom(os.Getenv)
 	e, err := New(os.Getenv)

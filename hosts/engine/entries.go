@@ -12,10 +12,10 @@ import (
 )
 
 // ReadEntries returns the managed fields of an unstructured object as Go structs. It is a fast replacement for
-// GetManagedFields, which encodes every FieldsV1 by reflection and which request handlers call six times for one
-// update of a custom resource. ok is false in modes other than Tenure, and if the result might differ from
-// GetManagedFields, which happens only for managed fields that servers do not write. Except for strings, the result
-// shares no memory with list.
+// GetManagedFields, which encodes every FieldsV1 by reflection and which request handlers call six times for one update
+// of a custom resource. ok is false in modes other than Tenure. It is also false if the result might differ from the
+// result of GetManagedFields, which is possible only for managed fields that no server wrote. Except for strings, the
+// result shares no memory with list.
 func ReadEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	if !answers() {
 		return nil, false

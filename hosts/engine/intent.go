@@ -26,9 +26,9 @@ func ReadsIntents() bool { return answers() }
 // A server calls [Intent.Decode] in place of a lenient YAML decoder, to get the intent, and [Intent.Check] in place
 // of a strict one, to get warnings about duplicate keys.
 //
-// JSON that means the same in YAML, which is what clients send, is decoded as JSON, which takes a fraction of the
-// time. Values and errors are the same; all other input is passed to the YAML decoders. When an apply is retried,
-// Decode is called again and decodes again, because the caller may have changed the first result.
+// Clients send JSON that has the same meaning in YAML. Decode reads it as JSON, which takes a fraction of the time, and
+// returns the same values and errors. All other input is passed to the YAML decoders. When an apply is retried, Decode
+// is called again and decodes again, because the caller may have changed the first result.
 type Intent struct {
 	lenient, strict Unmarshal
 	isStrict        bool // strict would find no error in the text decoded last

@@ -154,7 +154,7 @@ func (p *program) write(ctx context.Context, edit []string) error {
 		[]string{filepath.Join(p.work, "linked.mod")})...)
 }
 
-// list returns the modules of the build; if paths are given, only these.
+// list returns the modules of the build. If paths are given, it returns only the modules with these paths.
 func (p *program) list(ctx context.Context, paths ...string) (modules []module, err error) {
 	if len(paths) == 0 {
 		paths = []string{"all"}
@@ -174,7 +174,7 @@ func (p *program) list(ctx context.Context, paths ...string) (modules []module, 
 	}
 }
 
-// find returns a module of the program; nil if it does not use it.
+// find returns a module that the program uses; nil if the program does not use it.
 func (p *program) find(path string) *module {
 	if i := slices.IndexFunc(p.modules, func(m module) bool { return m.Path == path }); i >= 0 {
 		return &p.modules[i]

@@ -45,8 +45,9 @@ type exchange struct {
 // recordedHeaders are the response headers that are recorded.
 var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-After", "Vary", "Etag"}
 
-// nobody is the address of a host that refuses connections, in requests of a story. It is reserved for documentation.
-// During recording, an address of this machine replaces it, because this machine refuses connections immediately.
+// nobody is the address of a host that refuses connections, in requests of a story. The address is reserved for
+// documentation. During recording, an address of this machine replaces it, because this machine refuses connections
+// immediately.
 const nobody = "192.0.2.1"
 
 // recordStory sends the requests of a story to a server, and writes the responses into the file.

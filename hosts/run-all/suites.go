@@ -20,8 +20,8 @@ type suite struct {
 	etcd bool
 	// envtest is true if the suite runs on the servers of tenure envtest.
 	envtest bool
-	// run runs a suite that needs a cluster. The field on names the server for the suite. If it is nil, go test runs in
-	// the tree.
+	// run runs a suite that needs a cluster; if run is nil, go test runs in the tree. The field on names the server for
+	// the suite.
 	run func(r *runner, ctx context.Context, s suite, log io.Writer) error
 	on  string
 	// quick is true for suites that run in CI: small modules that recompile little of Kubernetes.

@@ -45,7 +45,7 @@ type answers struct {
 	upstreamUntracked error
 }
 
-// compare computes a write by Tenure, compares the results, and reports differences.
+// compare computes a write with Tenure, compares the results, and reports differences.
 func (r *Recorder) compare(w *write) {
 	queued.Set(float64(len(r.queue)))
 	var a *answers
@@ -68,7 +68,7 @@ func (r *Recorder) compare(w *write) {
 	}
 }
 
-// answer computes a write by Tenure, with the time at which upstream wrote.
+// answer computes a write with Tenure, with the time at which upstream wrote.
 func (r *Recorder) answer(w *write) (*answers, error) {
 	r.now = w.clock()
 	w.of.warned = nil
@@ -113,9 +113,9 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 	return a, errors.Join(errs...)
 }
 
-// clock returns the time that upstream wrote: the time of the newest entry that may have been written during the
-// call, otherwise the time of the call. An entry in the live object may have a later time, from a server whose clock
-// is ahead; such entries are ignored.
+// clock returns the time of upstream's write: the time of the newest entry that may have been written during the call,
+// otherwise the time of the call. An entry in the live object may have a later time, from a server whose clock is
+// ahead; such entries are ignored.
 func (w *write) clock() time.Time {
 	if w.result == nil {
 		return w.at

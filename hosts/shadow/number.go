@@ -37,7 +37,7 @@ func (a *answers) numberOfError(w *write) string {
 	return unexplained
 }
 
-// lost are the fields of an intent that change when it is converted to the versions of entries and back. Each is
+// lost are the fields of an intent that change when it is converted to the versions of entries and back. A field is
 // given by the names in its path, up to the first list.
 type lost [][]string
 

@@ -8,7 +8,7 @@ import (
 
 // Options limit the cost of a recorder.
 type Options struct {
-	// Rate is the share of writes that Tenure computes too, from 0 to 1.
+	// Rate is the share of writes, from 0 to 1, that are also computed with Tenure.
 	Rate float64
 	// Queue is the maximal number of waiting writes. Further writes are dropped.
 	Queue int

@@ -1,10 +1,10 @@
-// Package shadow computes writes by Tenure in addition to upstream, and reports where the results differ.
+// Package shadow computes writes with Tenure in addition to upstream, and reports where the results differ.
 //
 // It never changes upstream's result and never blocks a request. For a sample of writes, it copies input and result
-// into a queue; if the queue is full, it drops the write and counts it. One goroutine takes writes from the queue,
-// computes them by Tenure with upstream's time, and compares objects, managed fields and errors. A difference is
-// counted in a metric, with its number in doc/differences.md or "unexplained" as a label, and logged with the path of
-// a trace, which `cmd/replay` can replay.
+// into a queue; if the queue is full, it drops the write and counts it as dropped. One goroutine takes writes from the
+// queue, computes them with Tenure, which uses the time of upstream's write, and compares objects, managed fields and
+// errors. A difference is counted in a metric, with its number in doc/differences.md or "unexplained" as a label, and
+// logged with the path of a trace, which `cmd/replay` can replay.
 //
 // The cost is limited: for requests by the sample rate (each sampled write copies three objects), for memory by the
 // length of the queue, for CPU by the single goroutine, and for disk by the number of traces.
@@ -221,7 +221,7 @@ func (r *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) runt
 	return out
 }
 
-// failing is a Writer in place of one that could not be created: all its writes fail.
+// failing replaces a Writer that could not be created: all writes to failing fail.
 type failing struct{ err error }
 
 func (f failing) Apply(_, _ runtime.Object, _ string, _ bool) (runtime.Object, error) {

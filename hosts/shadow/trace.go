@@ -148,8 +148,8 @@ func (w *write) path(a *answers) string {
 	return path + "/" + plural.Resource + "/unnamed"
 }
 
-// response returns the response of a server. If the write changed something, it has another resourceVersion. If only
-// times changed, a server does not write, and the response has the times of live.
+// response returns the response of a server. If only times of entries changed, a server stores nothing, and the
+// response is live. If anything else changed, the response has another resourceVersion than live.
 func response(a *answers) (int, map[string]any) {
 	if err := a.upstreamErr; err != nil {
 		status := metav1.Status{

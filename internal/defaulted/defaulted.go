@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Without returns fields without those that a server would set to the same values if object lacked them: the defaults
-// of the type, and the defaults that defaulter sets in code. defaulter may be nil. Without also omits nulls, which
-// servers set for empty Go structs: Kubernetes before 1.35 stores creationTimestamp: null in every template. The
-// arguments are not changed.
+// Without returns the paths of fields, except fields that a server would set to the same values if object lacked them:
+// the defaults of the type, and the defaults that defaulter sets in code. defaulter may be nil. Without also omits
+// nulls, which servers set for empty Go structs: Kubernetes before 1.35 stores creationTimestamp: null in every
+// template. The arguments are not changed.
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {

@@ -26,8 +26,8 @@ const (
 	valueSize = 16
 )
 
-// MaxAdded is the maximum number of bytes that aliases may add to a document in a file. In a larger document, they may
-// add as many bytes as it has.
+// MaxAdded is the maximum number of bytes that aliases may add to a document in a file. In a document with more than
+// MaxAdded bytes, aliases may add as many bytes as the document has.
 const MaxAdded = 4 << 20
 
 // A TooLargeError means that aliases add more to a document than the limit.

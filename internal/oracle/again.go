@@ -30,9 +30,10 @@ import (
 //   - Applying the result of [fieldmanager.FieldManager.Extract] for the manager's entry changes nothing.
 //   - The outcome of a plan is the outcome of the apply.
 //
-// There is one exception (spec rule 4.2): an empty list owns nothing, so a list is removed with the last item that an
-// intent drops, even if the intent contains the empty list. The second apply adds the empty list, and nothing else, or
-// conflicts over it. The third apply changes nothing, except that it may add entries if there were none.
+// There is one exception (spec rule 4.2), because an empty list owns nothing: if an intent drops the last item of a
+// list, the apply also removes the list, even if the intent contains the empty list. The second apply adds the empty
+// list, and nothing else, or conflicts over it. The third apply changes nothing, except that it may add entries if
+// there were none.
 type Laws struct {
 	// At returns a field manager whose clock always returns the given time. Its options are the same for every time,
 	// and reset no fields.
@@ -430,8 +431,8 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }
 
-// sameConflicts reports whether a plan has the same conflicts as an apply, which does not know whether values are equal
-// for a server.
+// sameConflicts reports whether a plan has the same conflicts as an apply. It ignores whether values are equal for a
+// server, because an apply does not know this.
 func sameConflicts(planned, applied conflicts.Conflicts) bool {
 	planned = slices.Clone(planned)
 	for i := range planned {

@@ -142,7 +142,8 @@ func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, er
 	return stored, met, nil
 }
 
-// tolerates returns the number of the difference because of which upstream fails a write that Tenure makes; 0 if none.
+// tolerates returns the number of the difference because of which upstream rejects a write with an error that Tenure
+// does not return; 0 if there is none.
 func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ownErr error) int {
 	if !stopped(upErr) || stopped(ownErr) {
 		return 0
@@ -154,7 +155,7 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 	if write.Apply {
 		applied = write.Object.Object
 	}
-	if own == nil && w.defined != nil { // it is in conflict; upstream fails before it finds conflicts
+	if own == nil && w.defined != nil { // Tenure found conflicts; upstream fails before it finds them
 		write.Force = true
 		own, _ = w.Tenure(write, w.now)
 	}
@@ -285,9 +286,9 @@ func (w *World) intent(write Write) (Intent, error) {
 // stopped reports whether an error is not a conflict.
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
-// ToleratesLive reports whether upstream rejects a write because of live, while Tenure does not reject it, but may find
-// conflicts. In this case, live does not fit its type, or the intent (nil for an update) fits it only because of live:
-// Tenure does not validate an atomic value of the intent that equals live's (doc/differences.md, 19).
+// ToleratesLive reports whether upstream rejects a write because of live, while Tenure accepts the write or finds only
+// conflicts. In this case, live does not fit its type, or the intent (nil for an update) fits the type only because of
+// live: Tenure does not validate an atomic value of the intent that equals live's (doc/differences.md, 19).
 func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false

@@ -22,11 +22,11 @@ type Decided struct {
 	policy.Verdict
 }
 
-// Decide decides the conflicts of a plan by a policy; with nil it does nothing. For a Scale, the policy is asked about
-// the object that the Scale belongs to. Decide also decides about values of other managers that stringData of a Secret
-// would overwrite, although a server does not report these as conflicts. If no conflict is refused, Decide replaces
-// intent and plan by the resolved ones; if there is a server, the plan has the result of another dry run. Otherwise,
-// only the refused conflicts remain in the plan.
+// Decide decides the conflicts of a plan by the policy rules; if rules is nil, it does nothing. For a Scale, the policy
+// is asked about the object that the Scale belongs to. Decide also decides about values of other managers that
+// stringData of a Secret would overwrite, although a server does not report these as conflicts. If the policy refuses
+// conflicts, only these conflicts remain in the plan. Otherwise, Decide replaces intent and plan by the resolved ones;
+// if there is a server, the plan has the result of another dry run.
 func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Policy, subresource string) error {
 	if rules == nil || p.Plan == nil {
 		return nil

@@ -32,9 +32,9 @@ type Options struct {
 	// MoveUpdates plans applies to the objects as they are after fields in the manager's Update entries have moved to
 	// its Apply entry.
 	MoveUpdates bool
-	// Policy returns the policy for an object's conflicts; nil if there is none. Policy itself may be nil.
+	// Policy returns the policy for an object's conflicts; nil if there is no policy. The function itself may be nil.
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)
-	// Drift also finds drift in the live objects, using the policy that Policy returns for no conflicts.
+	// Drift also finds drift in the live objects, using the policy that Policy returns for an empty list of conflicts.
 	Drift bool
 	// Tries is the maximal number of dry runs for suggestions.
 	Tries int
@@ -71,8 +71,8 @@ const (
 	IsForbidden                // the user may not apply the object
 )
 
-// Documents plans documents. It returns a plan for each, and the number of dry runs for suggestions that were not
-// sent because of Options.Tries. Documents may use kinds and namespaces that other documents define.
+// Documents plans documents. It returns a plan for each document. untried is the number of dry runs for suggestions
+// that were not sent because of Options.Tries. Documents may use kinds and namespaces that other documents define.
 func Documents(ctx context.Context, p place.Place, docs []document.Document, o Options) (all []Document, untried int) {
 	untried = Each(ctx, p, docs, o, func(d *Document) { all = append(all, *d) })
 	return all, untried
@@ -81,8 +81,8 @@ func Documents(ctx context.Context, p place.Place, docs []document.Document, o O
 // batch is the number of documents that are planned together.
 const batch = 256
 
-// Each plans documents as Documents does, one batch after the other, and calls see with each plan. It keeps no plans.
-// It keeps live objects, encoded, only until they are planned. The documents may be packed.
+// Each plans documents as Documents does, one batch after the other, and calls see with each plan. Each keeps no plans,
+// and keeps live objects, encoded, only until they are planned. The documents may be packed.
 func Each(
 	ctx context.Context, p place.Place, docs []document.Document, o Options, see func(*Document),
 ) (untried int) {

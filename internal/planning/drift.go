@@ -56,8 +56,8 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 	return err
 }
 
-// removesAfter reports whether the next apply after a move removes a field. If the field has several owners, the server
-// need only accept that apply.
+// removesAfter reports whether the next apply after a move removes a field. If the field has several owners,
+// removesAfter reports only whether the server accepts that apply.
 func (p *Planned) removesAfter(
 	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move, f excess.Drifted,
 ) bool {
@@ -73,8 +73,9 @@ func (p *Planned) removesAfter(
 	return ok && err == nil
 }
 
-// promise returns which leaves the next apply removes if live is the live object, and whether it then has no
-// conflicts any more. ok is false if isWanted returns false for the leaves, or if the server rejects the apply.
+// promise returns which leaves the next apply removes if live is the live object, and whether that apply has no
+// conflicts although the plan has some. ok is false if isWanted returns false for the leaves, or if the server rejects
+// the apply.
 func (p *Planned) promise(
 	ctx context.Context, asking Asking, live runtime.Object, isWanted func(removes *fieldpath.Set) bool,
 ) (promise advice.Promise, ok bool, err error) {

@@ -63,11 +63,11 @@ const KubectlManager = lastapplied.Manager
 // annotationPath is the annotation of client-side apply. Servers update it when the manager kubectl applies.
 var annotationPath = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
-// FindLeftovers suggests how to let the next apply remove fields that stay although the intent lacks them. It
-// considers only updaters that own a field of the intent, that have the name of the intent's manager, or that are
+// FindLeftovers suggests how to let the next apply remove fields that stay although the intent lacks them. It considers
+// only updaters that own a field of the intent, updaters with the name of the intent's manager, and commands of
 // kubectl, because other updaters, such as controllers, add fields of their own. Defaults, and fields that another
-// manager applied, are not leftovers. Each suggestion is tried: its promise is what the next apply then removes,
-// according to a dry run if there is a server and the budget allows it.
+// manager applied, are not leftovers. Each suggestion is tried: its promise is what the next apply then removes. A dry
+// run determines this if there is a server and the budget allows one more dry run.
 func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {

@@ -39,7 +39,8 @@ type Planned struct {
 	Served map[string]any
 	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
-	// Refused has the server's error for each way out of the conflicts that it refuses, see [Planned.AskWays].
+	// Refused has the server's errors, by way out of the conflicts, for the ways that the server rejects; see
+	// [Planned.AskWays].
 	Refused map[conflicts.Decision]string
 	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
 	// [Planned.AskWays].
@@ -91,9 +92,9 @@ func (p *Planned) FieldsInParent(fields *fieldpath.Set) *fieldpath.Set {
 	return fieldpath.NewSet(paths...)
 }
 
-// Ask sends a dry run of the apply to the server. Its result replaces the plan, which may be nil before, and also
-// replaces an error of planning. The returned error is the server's reason for rejecting the apply. If the user may not
-// apply, isAllowed is false and the plan does not change.
+// Ask sends a dry run of the apply to the server. The result of the dry run replaces the plan, which may be nil before
+// the call, and an error of planning. The returned error is the server's reason for rejecting the apply. If the user
+// may not apply, isAllowed is false and the plan does not change.
 func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (isAllowed bool, err error) {
 	var known conflicts.Conflicts
 	plan := plans.Plan{}

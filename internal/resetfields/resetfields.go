@@ -77,9 +77,9 @@ func (w Write) Paths() *fieldpath.Set {
 	return nil
 }
 
-// Filters returns the filters for fieldmanager.Options.ResetFields; nil for a write that resets nothing. Each version
-// has a filter, because entries of other versions are compared, too. But a write to the main resource of a custom
-// resource has only the filter of its own version, as in kube-apiserver.
+// Filters returns the filters for fieldmanager.Options.ResetFields; nil for a write that resets nothing. For a write to
+// the main resource of a custom resource, only the version of the write has a filter, as in kube-apiserver. For all
+// other writes, each version has a filter, because entries of other versions are compared, too.
 func (w Write) Filters() map[string]fieldpath.Filter {
 	versions := w.Types.Versions(w.Kind.GroupKind())
 	if !w.IsBuiltin && w.Subresource == "" {

@@ -66,16 +66,16 @@ type record struct {
 	since time.Time
 }
 
-// response is a request for which the server returned the object unchanged.
+// response identifies a request for which the server returned the object unchanged.
 type response struct {
 	intent     [sha256.Size]byte
 	definition any
 	state      state
 }
 
-// learnt is a response, with its object in JSON if that differs from the cached one; then the response is valid only
-// for this resourceVersion of the object. They differ if a cache drops fields, a Go struct encodes values differently,
-// or a new definition adds defaults.
+// learnt is a response. If the returned object differs from the cached one, learnt has the returned object in JSON, and
+// is valid only for this resourceVersion of the object. The two objects differ if a cache drops fields, a Go struct
+// encodes values differently, or a new definition adds defaults.
 type learnt struct {
 	response
 	object, version string
@@ -140,9 +140,9 @@ func (m *Memory) Begin(r Request) *Pending {
 // aSecondLater is a duration after which a server certainly dates entries with a later second.
 const aSecondLater = 2 * time.Second
 
-// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second. If
-// the merged object differs from the stored one although the result does not, the manager's entry gets a new time: in a
-// later second, the entry then moves behind other entries, unless it is already the last Apply entry. entries are the
+// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second. The
+// merged object may differ from the stored one even if the stored result does not. Then the manager's entry gets a new
+// time, and in a later second it moves behind other entries, unless it is already the last Apply entry. entries are the
 // object's entries.
 func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	if time.Since(p.record.since) >= aSecondLater {
@@ -314,8 +314,8 @@ func (m *Memory) BeginWrite(key Key) (wrote func(key Key, version string)) {
 	}
 }
 
-// wrote records from the response to a request that was sent at time begun that the object had this version. The
-// version is empty if it is unknown: for a deletion, or for a write that may have succeeded.
+// wrote records the version of the object in the response to a write that was sent at time begun. The version is empty
+// if it is unknown: for a deletion, or for a write that may have succeeded.
 func (m *Memory) wrote(r *record, version string, begun uint64) {
 	switch {
 	case version == "":

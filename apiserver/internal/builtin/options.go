@@ -30,7 +30,7 @@ type Opener struct {
 	// Open opens the storage of a resource.
 	Open func(config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (
 		storage.Interface, factory.DestroyFunc, error)
-	// GarbageCollection is true if controllers remove the finalizers of deletions with a propagation policy.
+	// GarbageCollection is true if controllers remove the finalizers that deletions with a propagation policy set.
 	GarbageCollection bool
 }
 

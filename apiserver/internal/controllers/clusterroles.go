@@ -19,9 +19,9 @@ import (
 // aggregationManager is the field manager of aggregated rules, the same as for the controller in a cluster.
 const aggregationManager = "clusterrole-aggregation-controller"
 
-// AggregateClusterRoles stores in each ClusterRole with an aggregationRule the rules of the ClusterRoles that it
-// selects, as kube-controller-manager does. If a controller manager runs, AggregateClusterRoles does nothing. It runs
-// after each write of a ClusterRole, before the response.
+// For each ClusterRole with an aggregationRule, AggregateClusterRoles stores the rules of the ClusterRoles that the
+// aggregationRule selects, as kube-controller-manager does. It is called after each write of a ClusterRole, before the
+// response. If a controller manager runs, it does nothing.
 //
 // Several servers of a store may aggregate at the same time. Each apply has the resourceVersion that its role had in
 // the list. So if two servers apply to the same role, the second server gets a conflict and lists the roles again:

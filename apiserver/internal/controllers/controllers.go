@@ -81,8 +81,8 @@ var (
 )
 
 // HandleWrite does the work that a write of an object needs before the response. It is called after each write to the
-// storage with this prefix; name is the name of the object. So, for example, a custom resource is served when the
-// client gets the response for its definition.
+// storage with this prefix; name is the name of the object. For example, a custom resource is served before the client
+// gets the response to the create of its definition.
 func (c *Controllers) HandleWrite(ctx context.Context, prefix, name string) {
 	dir, plural := path.Split(prefix)
 	switch {

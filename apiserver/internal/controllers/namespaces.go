@@ -81,7 +81,7 @@ func (c *Controllers) handleNamespaceWrite(ctx context.Context, name string) {
 	switch {
 	case c.options.External:
 	case c.options.KeepContents:
-		_ = c.finalizeNamespace(ctx, name) // which only removes the finalizer here
+		_ = c.finalizeNamespace(ctx, name) // with KeepContents, it only removes the finalizer
 	default:
 		c.queue.Add(task{taskFinalizeNamespace, name})
 	}

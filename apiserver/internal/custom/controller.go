@@ -230,8 +230,9 @@ func (c *Controller) publish(ended ...*Definition) {
 	}
 }
 
-// Add serves a definition without storing it. It replaces a stored definition of the same name. types, if not nil, are
-// the types of its kind. The definition needs no status. The error reports what is wrong with the definition.
+// Add serves a definition without storing it. It replaces a stored definition of the same name. The controller uses
+// types for the kind. If types is nil, it uses the types that the schemas of the definition define. The definition
+// needs no status. The error reports what is wrong with the definition.
 func (c *Controller) Add(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry,
 ) error {

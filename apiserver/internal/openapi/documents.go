@@ -152,7 +152,7 @@ func makeV2(custom []*resources.Resource) (content, error) {
 	return contentOf(data), err
 }
 
-// describeV2 returns the OpenAPI 2 description of a custom resource, without models that are in shared, such as
+// describeV2 returns the OpenAPI 2 description of a custom resource. It omits models that shared contains, such as
 // ObjectMeta.
 func describeV2(r *resources.Resource, shared spec.Definitions) (*spec.Swagger, error) {
 	crd, err := r.Definition()

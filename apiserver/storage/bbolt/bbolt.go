@@ -72,8 +72,8 @@ type Options struct {
 	ReadOnly bool
 	// MustExist makes Open return fs.ErrNotExist if the file does not exist. By default Open creates it.
 	MustExist bool
-	// HistoryBytes and HistoryRevisions limit the events that can be watched and the old revisions that can be listed; 0
-	// means 64 MiB and 50,000. The size of an event is the size of its object and of the previous object.
+	// HistoryBytes and HistoryRevisions limit the events that can be watched and the old revisions that can be listed;
+	// 0 means 64 MiB and 50,000. The size of an event is the size of its key, its object and the previous object.
 	HistoryBytes, HistoryRevisions int64
 	// CacheBytes limits the size of cached decoded objects; 0 means 64 MiB.
 	CacheBytes int64

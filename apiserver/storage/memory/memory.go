@@ -12,8 +12,8 @@ import (
 
 // Options are the options of New. The zero value is valid.
 type Options struct {
-	// HistoryBytes and HistoryRevisions limit the events that can be watched and the old revisions that can be listed; 0
-	// means 64 MiB and 50,000. The size of an event is the size of its object and of the previous object.
+	// HistoryBytes and HistoryRevisions limit the events that can be watched and the old revisions that can be listed;
+	// 0 means 64 MiB and 50,000. The size of an event is the size of its key, its object and the previous object.
 	HistoryBytes, HistoryRevisions int64
 	// CacheBytes limits the size of cached decoded objects; 0 means 64 MiB.
 	CacheBytes int64

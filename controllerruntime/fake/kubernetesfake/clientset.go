@@ -16,9 +16,9 @@ type Clientset struct {
 	tracker testing.ObjectTracker
 }
 
-// NewClientset returns a clientset with the given objects. It replaces client-go's function: watches and discovery work
-// in the same way; dry runs are not stored, and an apply to the status has its own entry. Objects are stored unchanged.
-// Like client-go's, it panics if an object can't be stored.
+// NewClientset returns a clientset with the given objects. It replaces client-go's function. Watches and discovery work
+// as in client-go. Unlike in client-go, dry runs are not stored, and an apply to the status has its own entry. The
+// given objects are stored unchanged. Like client-go's function, NewClientset panics if an object can't be stored.
 func NewClientset(objects ...runtime.Object) *Clientset {
 	tracker := tenurefake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), nil)
 	for _, object := range objects {

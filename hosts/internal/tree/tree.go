@@ -154,8 +154,8 @@ func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[stri
 }
 
 // WriteStockLibraries writes a main module without Tenure that requires Kubernetes' published libraries and the given
-// modules. The tree must come from [OpenLibraries]. The module tested is copied, so that its scripts can be
-// executable: the module cache does not keep file modes.
+// modules. The tree must come from [OpenLibraries]. WriteStockLibraries copies the module that is tested, to make its
+// scripts executable: the module cache does not keep file modes.
 func (t *Tree) WriteStockLibraries(require map[string]string, tested string) error {
 	from, err := gomod.Download(tested, require[tested])
 	if err != nil {

@@ -7,7 +7,7 @@
 //	...
 //	objects, missing, err := app.Objects(ctx, cluster, 16)
 //
-// The package returns only the names of objects, and no values of a Helm release.
+// From the records, the package returns only the names of objects, and no values of a Helm release.
 package applications
 
 import (
@@ -68,7 +68,7 @@ type Application struct {
 	Elsewhere string
 	// ApplySet is nil for other applications.
 	ApplySet *ApplySet
-	// keeps is the reason why the application never deletes its objects; empty if it does.
+	// keeps is the reason why the application never deletes its objects; empty if it may delete them.
 	keeps string
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
 	names []place.Reference
@@ -134,8 +134,8 @@ func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
 	}
 }
 
-// Members returns the names of the objects: all names in the inventory, even if the object does not exist, or for an
-// ApplySet its existing members.
+// Members returns the names of the objects. For an ApplySet, these are the existing members. For other applications,
+// these are all names in the inventory, even of objects that do not exist.
 func (a *Application) Members(ctx context.Context, p place.Place, concurrency int) ([]place.Reference, error) {
 	if a.ApplySet == nil {
 		return slices.Clone(a.names), nil
@@ -170,8 +170,8 @@ func (a *Application) Objects(
 	return objects, missing, err
 }
 
-// Kept returns the reason why the tool of the application does not delete an object that is no longer in its
-// manifests; "" if it does. kubectl deletes all members of an ApplySet.
+// Kept returns the reason why the tool of the application does not delete an object that is no longer in the manifests;
+// "" if the tool deletes the object. kubectl deletes all members of an ApplySet.
 func (a *Application) Kept(t *place.Target) string {
 	if a.ApplySet != nil || a.keeps != "" {
 		return a.keeps

@@ -283,7 +283,7 @@ func (c *Cluster) Patch(
 }
 
 // Delete deletes an object as kubectl delete does, but on condition that it still has the version that was read. It
-// returns ErrNotFound if there is no object, and a conflict if there is another object or version.
+// returns ErrNotFound if the object does not exist, and a conflict if another object or another version exists.
 func (c *Cluster) Delete(ctx context.Context, k Kind, read map[string]any) error {
 	propagation := metav1.DeletePropagationBackground
 	object := &unstructured.Unstructured{Object: read}

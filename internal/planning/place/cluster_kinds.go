@@ -140,7 +140,8 @@ func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserv
 	}, true, nil
 }
 
-// explainUnknownKind returns an error with the reason why the server does not serve a kind; if it is not known, err.
+// explainUnknownKind returns an error with the reason why the server does not serve a kind. If the reason is not known,
+// it returns err.
 func (p *Cluster) explainUnknownKind(ctx context.Context, gvk schema.GroupVersionKind, err error) error {
 	gk := gvk.GroupKind()
 	if versions := p.Client.Versions(gk); len(versions) > 0 {

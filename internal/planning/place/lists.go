@@ -323,7 +323,8 @@ type Candidates struct {
 	Selector    labels.Selector
 	Concurrency int
 	Except      map[Key]bool // objects that are not pruned
-	// MustBeServed returns an error for a kind that is not served. Otherwise, such a kind has no objects.
+	// MustBeServed makes Candidates return an error for a kind that is neither served nor defined by the input.
+	// Otherwise, a kind that is not served is treated as having no objects.
 	MustBeServed bool
 }
 

@@ -50,8 +50,9 @@ func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 	return live, desired, nil
 }
 
-// LiveScale returns the target's live Scale as a target. A server merges an intent with it. It has the managed fields
-// of the Scale (spec rule 2.8), and a field that nobody owns belongs to before-first-apply.
+// LiveScale returns the target's live Scale as a target. A server merges an intent with this Scale. Its managed fields
+// are the entries of the object that own the replicas (spec rule 2.8). If there are none, an apply treats the manager
+// before-first-apply as the owner of the replicas.
 func (t *Target) LiveScale() (*Target, error) {
 	switch {
 	case t.Kind.Unknown != nil:

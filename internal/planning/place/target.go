@@ -197,7 +197,8 @@ func (w *Desired) Stored() *Desired {
 	return &with
 }
 
-// With returns another intent of the manager for the same object. If it is for a Secret, it has values.
+// With returns another intent of the manager for the same object. For a Secret, intent must have the values, not
+// stand-ins.
 func (w *Desired) With(intent map[string]any) *Desired {
 	with := *w
 	with.sent, with.Tree = intent, secrets.Shown(intent)

@@ -107,7 +107,7 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 // its object does not exist; therefore, objects to be created are read again just before.
 
 // AsShown returns an intent with the UID and resourceVersion of the object as it was read. If the server has another
-// object, or another version of it, it responds with 409.
+// object, or another version of the object, it responds with 409.
 func (t *Target) AsShown(intent map[string]any) map[string]any {
 	version := document.TextAt(t.Object, "resourceVersion")
 	if version == "" {
@@ -148,7 +148,7 @@ func Created(ctx context.Context, p Place, shown []*Desired, concurrency int) []
 
 // ApplyShown applies an intent on condition that the object is still as it was read. It returns [ErrStale] if the
 // object has changed or was deleted. Call [Created] for objects that did not exist. If the server would copy the
-// condition to the object, the object is only read again just before.
+// condition to the object, ApplyShown does not send the condition, but reads the object again just before the apply.
 func ApplyShown(
 	ctx context.Context, p Place, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {

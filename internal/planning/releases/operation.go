@@ -73,8 +73,8 @@ func (o *Operation) Removed(
 	return out, errs
 }
 
-// Left returns the same as Removed for a failed revision, but only objects of the release. Helm does not delete these
-// itself.
+// Left returns the same as Removed for a failed revision, but only objects that belong to the release. Helm itself does
+// not delete them.
 func (o *Operation) Left(ctx context.Context, failed []Template, known ...*place.Target) ([]*place.Target, error) {
 	found, err := o.Removed(ctx, failed, known...)
 	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t.Object) }), err
