@@ -8,6 +8,6 @@
 //	}
 //
 // Conflicts are sorted by manager, and then by path: .steps precedes .ingredients[name="salt"].grams, because at each
-// level the fields that end at that level come first. Package ownership/conflictreport prints conflicts with the ways
+// level the paths that end at that level come first. Package ownership/conflictreport prints conflicts with the ways
 // out.
 package conflicts

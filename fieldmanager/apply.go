@@ -326,9 +326,9 @@ func (w *applyWrite) mayKeepLastApplied() bool {
 	return w.key.Manager == kubectl && lastApplied(w.live.tree) != ""
 }
 
-// setOwners takes changed fields from other managers, and makes the list of entries to store. Without force, fields
-// that others own are conflicts, except that the manager kubectl may take fields that still have the values set by
-// client-side apply (spec rule 9.1). Entries are sorted when they are encoded, so their order does not matter here.
+// setOwners takes changed fields from other managers, and makes the list of entries to store. Without force, changed
+// fields that others own are conflicts, except that the manager kubectl may take fields that still have the values set
+// by client-side apply (spec rule 9.1). Entries are sorted when they are encoded, so their order does not matter here.
 func (w *applyWrite) setOwners() error {
 	others := w.others
 	if w.changed {

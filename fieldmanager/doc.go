@@ -13,8 +13,8 @@
 //     for it.
 //   - Managed fields of other managers are never lost because of an error: their entries that currently can't be
 //     converted or compared are kept unchanged, and the host gets a warning (Warnings in [Options]).
-//   - Results are deterministic, and times come from the host (Clock in [Options]). There is one exception: if several
-//     values in maps of a Go struct are nested too deep, the error names an arbitrary one.
+//   - Results are deterministic, with one exception: if several values in maps of a Go struct are nested too deep, the
+//     error names an arbitrary one of these values. Times come from the host (Clock in [Options]).
 //   - A FieldManager is safe for concurrent use.
 //
 // # The steps of a write

@@ -13,8 +13,9 @@ import (
 
 // Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). If set is the field
 // set of an Apply entry, the intent is what its manager last applied and still owns. The intent has the object's name
-// and namespace, and the key fields of every item that it contains, even if only in part. Paths that do not exist in
-// obj are omitted. A map that is owned without its content is empty; such a list is null.
+// and namespace. If it contains an item, or only a part of an item, it also has the key fields of this item. Paths that
+// do not exist in obj are omitted. A map that is owned without its content is empty in the intent; a list that is owned
+// without its content is null.
 //
 // obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
 // The error is an [ObjectError].

@@ -25,18 +25,18 @@ import (
 // Types returns the types of kinds. *openapi.Registry implements it. Implementations must be safe for concurrent use,
 // and must return the same *typed.Type for a kind until its schema changes.
 type Types interface {
-	// Type returns the type of a kind at a version. It returns an error for which runtime.IsNotRegisteredError is true
-	// if the kind or version does not exist. After any other error, entries of that version are kept unchanged.
+	// Type returns the type of a kind at a version. If the kind or version does not exist, it returns an error for
+	// which runtime.IsNotRegisteredError is true. After any other error, entries of that version are kept unchanged.
 	Type(kind schema.GroupVersionKind) (*typed.Type, error)
 }
 
 // Converter converts objects between the versions of their kind.
 type Converter interface {
-	// Convert returns obj at a version, as a new object or obj itself. It must not change obj. obj is an object that
-	// was passed to the write or, when entries of other versions are compared, an *unstructured.Unstructured without
-	// managed fields that shares memory with such an object, whatever the Go type of that object. ctx is the ctx of the
-	// write. An error for which runtime.IsNotRegisteredError is true means that the version does not exist; any other
-	// error is temporary.
+	// Convert returns obj at a version, as a new object or obj itself. It must not change obj, which is an object that
+	// was passed to the write. When entries of other versions are compared, obj is instead an
+	// *unstructured.Unstructured without managed fields that shares memory with the passed object, whatever the Go type
+	// of the passed object. ctx is the ctx of the write. An error for which runtime.IsNotRegisteredError is true means
+	// that the version does not exist; any other error is temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
@@ -89,7 +89,7 @@ type Options struct {
 	//	metav1.FieldValidationIgnore  they are removed from the intent
 	FieldValidation string
 	// Empty is the object before it is created; nil means an object that has only an apiVersion and a kind. The creator
-	// of the object does not own the fields of Empty: for a server with Go structs, Empty is the zero value of the
+	// of the object does not own the fields of Empty. For a server with Go structs, Empty is the zero value of the
 	// struct. Empty is not changed.
 	Empty runtime.Object
 	// Semantics decide which values are equal: nil means compatible semantics, as in upstream. With typed.Canonical,

@@ -26,9 +26,10 @@ type UpdateOptions struct {
 // The manager owns what it added or changed, in an Update entry; other managers lose what was changed or removed. live
 // is nil if the object does not exist yet.
 //
-// Update starts from the managed fields of obj if it has any, so that a client can edit them; otherwise, and for a
-// subresource, it starts from live's. An empty list, or a list with one empty entry, removes all managed fields. An
-// object with a UID and without managed fields is not tracked until its first apply (spec rule 1.4).
+// For a subresource, Update starts from live's managed fields. Otherwise, it starts from obj's, so that a client can
+// edit them: an empty list, or a list with one empty entry, removes all managed fields. If obj has no list, Update
+// starts from live's. An object with a UID and without managed fields is not tracked until its first apply
+// (spec rule 1.4).
 //
 // The object of the result has obj's Go type; it shares memory with obj, and its managed fields share memory with live.
 // The error is an [ObjectError], which says which object is at fault, or an apierrors BadRequest if the manager's name

@@ -8,7 +8,7 @@
 //   - [Entries] are sorted in the order in which servers write them: applies before updates, then by time, manager, API
 //     version and subresource.
 //   - The caller of Read owns the entries. Their sets are immutable and shared.
-//   - An object keeps at most 10 entries of updates: [Entries.Cap] merges the oldest.
+//   - By default, a write keeps at most 10 Update entries of an object: [Entries.Cap] merges the oldest.
 //   - Times have whole seconds. An entry has no time if its manager owns fields but never changed the object.
 //
 // # Usage

@@ -87,8 +87,9 @@ func seconds(t *metav1.Time) int64 {
 }
 
 // Normalize changes l, the entries in a client's request, into the entries from which a write starts (spec rule 2.6).
-// An entry that equals live's is replaced by live's, even if it is malformed. Any other entry is brought into canonical
-// form; if it can't be decoded, Normalize returns an *[Error]. typeAt returns the type of a group version.
+// An entry that equals an entry of live is replaced by live's entry, even if it is malformed. Any other entry is
+// brought into canonical form; if it can't be decoded, Normalize returns an *[Error]. typeAt returns the type of a
+// group version.
 func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Type, error)) error {
 	positions := live.Positions()
 	for i := range l {

@@ -19,8 +19,8 @@ type Entry struct {
 	Key
 	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
 	APIVersion string
-	// Time is when the manager last changed the object or its own fields; nil if it never did. Use [Entry.SetTime] to
-	// change it.
+	// Time is when the manager last changed the object; nil if it never did. Updates that only remove fields, and
+	// changes of ownership alone, do not count (spec rule 2.3). Use [Entry.SetTime] to change Time.
 	Time *metav1.Time
 
 	// The fields of an entry have up to three forms: a tree, a text (fields, or the text of asStruct) and a set. All

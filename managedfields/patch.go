@@ -16,8 +16,8 @@ import (
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
 // JSONPatch returns a JSON Patch (RFC 6902) that first does the given operations, and then sets the managed fields of
-// live, a stored object, to the entries of l. Send it with the content type application/json-patch+json. It sorts l in
-// place.
+// live, a stored object, to the entries of l. Send it with the content type application/json-patch+json. JSONPatch
+// sorts l in place.
 //
 // The patch sets the resourceVersion to live's, so that a server responds with 409 Conflict if the object was written
 // since, and clients retry. (A failed test operation would result in 422.) If live has no resourceVersion, the error is

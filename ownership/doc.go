@@ -32,10 +32,10 @@
 //     moves out of an item in which the manager owns other fields, both managers own the item. If the field was the
 //     manager's last field in the item, the item moves too.
 //   - Atomic values move as a whole.
-//   - An applier never becomes the owner of a declared container that has content, although an updater may own one:
-//     no intent owns such a container, and the next intent would remove it.
-//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that the fields come
-//     from; an entry that gained fields has the later time of both entries; a new entry of an adoption has the time of
-//     the move.
+//   - An applier never becomes the owner of a declared container that has content: no intent owns such a container, so
+//     the applier's next apply would remove it. An updater may own such a container.
+//   - Entries are sorted, and empty ones are removed. A new entry of an adoption has the time of the move. Any other
+//     new entry has the time of the entry that the fields come from, and an existing entry that gains fields has the
+//     later of both times.
 //   - Inputs are not changed.
 package ownership

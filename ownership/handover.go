@@ -32,9 +32,9 @@ const enough = "it is enough to remove the field from its manifest, because the 
 //  1. temporary applies only the fields, with their live values, and owns them together with manager;
 //  2. manager applies its intent without the fields. They stay because temporary owns them.
 //
-// Then the first write of the autoscaler takes the fields from temporary, as every update does. If the autoscaler has
-// written them before, it owns them together with temporary; use [Drop] to remove temporary. If you may patch managed
-// fields, a [Transfer] to a manager name that never applies has the same effect without temporary.
+// Then the first update of the autoscaler that changes the fields takes them from temporary. An autoscaler that already
+// owns the fields shares them with temporary; use [Drop] to remove temporary. If you may patch managed fields, a
+// [Transfer] to a manager name that never applies has the same effect without temporary.
 //
 // applied is the current intent of manager; whether it contains the fields does not matter, as their values are
 // ignored. live must have all the fields, and manager must own them. The fields are selected as in a [Move]. The

@@ -24,7 +24,8 @@ type Result struct {
 	// yet, the old name has no plan, because it is no longer used.
 	Next []Next
 
-	// Unowned are the fields that moved to an applier, and that nobody owns afterwards: no intent owns an empty list.
+	// Unowned are the fields that moved to an applier, but that nobody owns afterwards, such as an empty list, which no
+	// intent owns.
 	Unowned *fieldpath.Set
 	// Dropped are the keys of dropped entries that could not be decoded. Their fields are not known, and not in
 	// Changes.

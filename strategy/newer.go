@@ -39,7 +39,8 @@ func defaultNewerKind(obj runtime.Object) {
 	}
 }
 
-// defaultDeviceRequests requests one device if a request has no allocation mode or count.
+// defaultDeviceRequests sets the defaults of device requests: the allocation mode ExactCount, in this mode a count of
+// 1, and the operators of tolerations.
 func defaultDeviceRequests(requests []resourcev1.DeviceRequest) {
 	for i := range requests {
 		if r := requests[i].Exactly; r != nil {

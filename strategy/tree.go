@@ -121,8 +121,8 @@ func defaulterOf(gvk schema.GroupVersionKind) func(runtime.Object) {
 	}
 }
 
-// packages has the functions that add the Go types of built-in kinds to a scheme, by group version. To call all of them
-// takes milliseconds, so a program calls only those that it needs. It has the group versions that all supported
+// packages has the functions that add the Go types of built-in kinds to a scheme, by group version. Calling all of them
+// takes milliseconds, so a program calls only those that it needs. The map has the group versions that all supported
 // versions of k8s.io/api have, except storagemigration.k8s.io/v1, whose only kind has no defaults.
 var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
 	admissionregistrationv1.SchemeGroupVersion: admissionregistrationv1.AddToScheme,

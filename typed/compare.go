@@ -10,9 +10,9 @@ import (
 )
 
 // Comparison describes how one value differs from another value of the same type. A path is in only one of the sets,
-// with two exceptions. If the shape of a field changed, the paths below the old value are removed, the paths below the
-// new value are added, and a scalar or atomic value on either side is modified. An item that is duplicated on one side
-// and occurs once on the other is both removed and added.
+// with one exception: an item that is duplicated on one side and occurs once on the other is both removed and added. If
+// the shape of a field changed, the paths below the old value are removed, the paths below the new value are added, and
+// the field itself is modified if either value is a scalar or atomic.
 //
 // For example, with ports keyed by port:
 //
@@ -298,8 +298,9 @@ func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d dif
 	return out.result(), true
 }
 
-// compareByElements compares two lists by the elements of their items. A duplicated item is compared as one leaf. If
-// only updated has duplicates of an item, the item is added; if only old has them, it is removed (spec rule 5.4).
+// compareByElements compares two lists by the elements of their items. If both lists have duplicates of an item, these
+// are compared as one leaf. If only updated has duplicates of an item, the duplicates are added; if only old has
+// duplicates, they are removed (spec rule 5.4). A single item in the other list is then compared with a missing item.
 func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) difference {
 	c.inexact = true
 	var d differences

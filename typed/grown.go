@@ -25,9 +25,9 @@ func (l *List) lacksKey(text string) bool {
 	return false
 }
 
-// withGrownKeys returns set with defaults added to the keys that lack key fields of the list. It does not change a key
-// if set has a longer key with the same fields, other than the key with the defaults, because then it is unknown which
-// item the shorter key selected. If nothing changes, it returns set itself.
+// withGrownKeys returns set with defaults added to the keys that lack key fields of the list. A key stays unchanged if
+// set also has a longer key that contains the same fields with the same values, and whose additional fields do not all
+// have the defaults: it is then unknown which item the shorter key selected. If nothing changes, it returns set itself.
 func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	grown := map[fieldpath.Element]fieldpath.Element{}
 	var had [][]string // the distinct lists of key field names of the keys in grown

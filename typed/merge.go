@@ -232,7 +232,7 @@ func (x *listMerge) inPlace() {
 // An item that only live has is added when the cursor in live reaches it. Shared items are added in applied's order;
 // the cursor in live skips a shared item whose turn has not come. An item that only applied has follows the item before
 // it in applied. Each step moves a cursor, so the cost is O(len(live) + len(applied)). Items of live that can't be
-// selected are omitted, as upstream does.
+// selected are omitted, as in upstream.
 func (x *listMerge) byElements() {
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
 	m := interleaving{listMerge: x, index: x.list.indexOf(x.live), isMerged: make(map[string]bool, len(x.elems))}

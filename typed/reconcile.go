@@ -100,7 +100,7 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 
 // IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is in the form that [fieldpath.Set.Tree]
 // returns, and [Type.Reconcile] would not change its set. Such fields can be searched without decoding them.
-// IsReconciled allocates nothing and costs O(members). It may be false for names that must be decoded first
+// IsReconciled allocates nothing and costs O(members). It may return false if names must be decoded first
 // ([plain.IsMember]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := limits.MaxMembers

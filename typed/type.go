@@ -56,11 +56,12 @@ type List struct {
 // type of the items; nil means [Deduced].
 func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)} }
 
-// SetList returns a list of distinct scalars. Each is owned by its value.
+// SetList returns a list of distinct scalars. Each item is owned separately, and its value identifies it.
 func SetList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType), isSet: true} }
 
-// KeyedList returns a list of structs with distinct keys. Each is owned by its key. The key fields are in the order of
-// the schema. An item may lack key fields, but must have at least one of them, unless one of them has a default.
+// KeyedList returns a list of structs with distinct keys. Each item is owned separately, and its key fields identify
+// it. key and more are the names of the key fields, in the order of the schema. An item may lack key fields, but must
+// have at least one of them, unless one of them has a default.
 func KeyedList(elem *Type, key string, more ...string) *List {
 	return &List{elem: cmp.Or(elem, deducedType), keys: append([]string{key}, more...)}
 }
@@ -71,7 +72,7 @@ func (l *List) Elem() *Type { return l.elem }
 // IsAtomic reports whether the list is replaced and owned as a whole.
 func (l *List) IsAtomic() bool { return !l.isSet && len(l.keys) == 0 }
 
-// IsSet reports whether the items are distinct scalars, each owned by its value.
+// IsSet reports whether the items are distinct scalars that are owned separately.
 func (l *List) IsSet() bool { return l.isSet }
 
 // Keys yields the key fields of a keyed list, in the order of the schema. For other lists, it yields nothing.

@@ -48,8 +48,8 @@ func (t *Type) Validate(v any, rules Rules) error {
 //	set   .labels.app  .ports[port=80]  .ports[port=80].port  .hints
 //
 // A duplicated item is owned without its content. An item without a key is omitted; if a list has no other items, the
-// list itself is owned. [Type.Validate] reports both. FieldSet costs O(n log n) for n map entries and items, because
-// sets are sorted.
+// list itself is owned. [Type.Validate] reports both kinds of items. FieldSet costs O(n log n) for n map entries and
+// items, because sets are sorted.
 func (t *Type) FieldSet(v any) *fieldpath.Set {
 	w := newValidator(stored)
 	defer w.release()
@@ -295,7 +295,8 @@ func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	return t, declared
 }
 
-// isEmptyValue reports whether v is null or an empty map. It is owned itself because nothing below it can be owned.
+// isEmptyValue reports whether v is null or an empty map. Such a value has a path in the set, because nothing below it
+// can have one.
 func isEmptyValue(v any) bool {
 	m, ok := v.(map[string]any)
 	return v == nil || ok && len(m) == 0

@@ -26,9 +26,10 @@ type ClientSideOptions struct {
 	Manager string
 	// To is the manager of the client-side writes; ClientSideManager if it is empty.
 	To string
-	// Empty is an object before it is created, like Empty in [fieldmanager.Options]: To does not own its containers. By
-	// default it has only an apiVersion and a kind, like a custom resource. For built-in kinds, which servers decode
-	// into Go structs, it is the zero value of the struct, such as &appsv1.Deployment{} with its TypeMeta.
+	// Empty is an object before it is created, like Empty in [fieldmanager.Options]. The manager To does not own the
+	// containers of Empty. By default it has only an apiVersion and a kind, like a custom resource. For built-in kinds,
+	// which servers decode into Go structs, it is the zero value of the struct, such as &appsv1.Deployment{} with its
+	// TypeMeta.
 	Empty runtime.Object
 }
 

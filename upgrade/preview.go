@@ -43,9 +43,9 @@ type Preview struct {
 	Released bool
 	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them.
 	Others managedfields.Entries
-	// Half are items of keyed lists that the applier shares with an updater that owns only a part of them. If the
-	// applier drops such an item, the item remains without the fields that only the applier owned, and servers may
-	// reject the object. To avoid this, add the updater to From.
+	// Half are items of keyed lists that both the applier and an updater own, but in which the applier alone owns some
+	// of the fields. If the applier drops such an item, the item remains without the fields that only the applier
+	// owned, and servers may reject the object. To avoid this, add the updater to From.
 	Half managedfields.Entries
 }
 

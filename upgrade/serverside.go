@@ -56,9 +56,9 @@ type ServerSideOptions struct {
 	// Release also removes from the entries of From the fields that do not move, so that nobody owns them, and Manager
 	// can apply them without a conflict.
 	Release bool
-	// KeepLastApplied moves the annotation to LastAppliedManager, as kubectl does for its own manager, kubectl: then a
-	// server keeps the annotation up to date (spec rule 9.2). Otherwise the annotation moves to Manager, and the next
-	// apply removes it.
+	// KeepLastApplied moves the annotation to LastAppliedManager, so that no apply removes it. kubectl does the same if
+	// it applies as its default manager, kubectl: for this manager, a server updates the annotation at each apply
+	// (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
 	KeepLastApplied bool
 }
 
@@ -84,8 +84,8 @@ func (r Result) String() string { return r.Preview.Summary("object") }
 // describes which fields. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
 // The error is a *managedfields.Error if an entry that must change is malformed. A missing annotation is not an error:
-// then only fields that Manager already applies or that are in Intent move. Unless Everything is set, an annotation is
-// an error if it is malformed, or can't be converted to the version of Manager's entry.
+// then only fields that Manager already applies or that are in Intent move. An annotation that is malformed, or that
+// can't be converted to the version of Manager's entry, is an error, except with Everything.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(ctx, obj, o)
 	if err != nil {

@@ -44,8 +44,8 @@ func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 }
 
 // RestartedAt returns the path of the annotation that kubectl rollout restart sets in the Pod template of a workload,
-// for Also in ServerSideOptions. Otherwise no apply can remove it, because an Update entry owns it. Removing it changes
-// the template, so the next apply restarts the Pods once.
+// for Also in ServerSideOptions. If the annotation does not move, no apply can remove it, because an Update entry owns
+// it. If it moves, the next apply removes it, which changes the template and restarts the Pods once.
 func RestartedAt() *fieldpath.Set {
 	return fieldpath.NewSet(
 		fieldpath.NewPath("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))

@@ -93,8 +93,8 @@ func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
-// same returns the paths of set, which are at version from, that mean the same at version to. Fields that can't be
-// compared are omitted, so that they stay with their owner.
+// same returns the paths of set that mean the same at the versions from and to. set is at version from. Fields that
+// can't be compared are omitted, so that they stay with their owner.
 func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil

@@ -7,14 +7,14 @@
 // An apply is skipped only if the server itself returned the same object for the same intent before. So after each
 // change of the object or the intent, two applies are sent: for the second one, the server returns the object
 // unchanged. Further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided.
-// Errors come from the server or from these decisions.
+// Unless an argument is invalid, errors come from the server or from these decisions.
 //
 // # Conflicts
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
-// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller gives up a
-// field as long as the other manager owns it, and needs no request for this decision. Package policy decides by fields
-// and owners, in Go or from a file:
+// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller that gives up
+// a field leaves it out of its intent as long as the other manager owns it. This decision needs no request. Package
+// policy decides by fields and owners, in Go or from a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},
@@ -27,14 +27,14 @@
 //
 // # Stale caches
 //
-// A cached object may be older than the stored object. An apply that should be sent may then be skipped:
+// A cached object may be older than the stored object, because the cache has not yet seen a change:
 //
-//   - If another client changed the object and the cache has not seen the change, an apply that would correct the
-//     change is skipped. A controller that watches the object receives the event later, applies again, and corrects the
-//     change.
-//   - If this process changed the object and the cache has not seen the change, the apply is not skipped.
-//   - A controller that applies once and does not watch must not skip applies: it must read the object from the server,
-//     or send the apply.
+//   - If another client made the change, an apply that would correct it is skipped. A controller that watches the
+//     object receives the event later, applies again, and corrects the change.
+//   - If this process made the change, no apply is skipped.
+//
+// A controller that applies once and does not watch must not skip applies: it must read the object from the server, or
+// send the apply.
 package applier
 
 import (
@@ -73,9 +73,9 @@ type Options struct {
 	// Manager and Force are ignored.
 	Plan plans.Options
 	// Definition returns a value that identifies the definition of the kind, and everything else that the server's
-	// responses depend on, such as the configuration of admission. The value must be comparable; it is nil while it is
-	// not known. If Definition itself is nil, only [Applier.SetFieldManager] tells the Applier that the kind has
-	// changed.
+	// responses depend on, such as the configuration of admission. The value must be comparable; nil means that it is
+	// not known yet. If Options.Definition itself is nil, only [Applier.SetFieldManager] tells the Applier that the
+	// kind has changed.
 	Definition func(context.Context) any
 	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds.
 	IsStoredAsStruct bool
@@ -162,8 +162,8 @@ func (r Result) String() string {
 }
 
 // Apply applies intent to the object that it names, unless it is known that the server would return cached. cached is
-// the object from the cache; nil if the cache has none. Apply changes neither object. The error comes from the server
-// or from [plans.Resolve].
+// the object from the cache; nil if the cache has none. Apply changes neither object. Unless an argument is invalid,
+// the error comes from the server or from [plans.Resolve].
 func (a *Applier) Apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (Result, error) {

@@ -15,11 +15,11 @@
 //     and a write that changes only the times of entries, is not stored.
 //   - If the type has a status subresource, a write to the main resource does not change the status, and a write to the
 //     status changes nothing else.
-//   - A write to the scale subresource goes through a Scale.
+//   - For a write to the scale subresource, the object is converted to a Scale and back.
 //   - The clock starts at 2026-01-01T00:00:00Z and advances by one second with each write. Nothing is random.
 //
-// It has no validation, defaulting, pruning of unknown fields, generations or admission: these are layers above the
-// engine.
+// The harness has no validation, defaulting, pruning of unknown fields, generations or admission: these are layers
+// above the engine.
 //
 // # Scenarios
 //

@@ -50,7 +50,7 @@ type Interleaving struct {
 	// occurrence. Owners are the distinct managed fields.
 	Objects, Owners []string
 	// Diverging are two orders that differ only in two neighbouring writes and have different results; nil if all
-	// results are equal. If Orders is a sample, it may not contain them.
+	// results are equal. If Orders is a sample, it may lack these two orders.
 	Diverging *[2]Order
 	// Interrupted means that the run ended before all orders were run.
 	Interrupted bool

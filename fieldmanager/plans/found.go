@@ -15,16 +15,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// FoundBy returns the conflicts that a server's response to an apply names, for [Options].Found, without values. It
-// finds the owners among the entries of live, of any version; a path is at the version of its owner's entry. If the
-// response is not a conflict of an apply, FoundBy returns none. It returns an error if a cause matches no entry of
-// live: then the object has changed since, or the server is of an unknown kind. known are conflicts with known values,
-// such as the conflicts of a plan; a conflict that is in known is returned with these values. An owner whose entry the
-// apply itself would make, [fieldmanager.BeforeFirstApply], is found only in known.
+// FoundBy returns the conflicts that a server's response to an apply names, for [Options].Found. If the response is not
+// a conflict of an apply, FoundBy returns none. known are conflicts with known values, such as the conflicts of a plan:
+// a conflict that is in known is returned with its values, all others are returned without values. FoundBy finds their
+// owners among the entries of live, of any version; a path is at the version of its owner's entry. An owner whose entry
+// the apply itself would make, [fieldmanager.BeforeFirstApply], is found only in known. If a cause matches neither
+// known nor an entry of live, FoundBy returns an error: the object has changed since, or the server is unknown.
 //
 // Kubernetes before 1.29 uses structured-merge-diff before v4.4, which overwrites paths of conflicts with other paths:
 // causes repeat paths, or name fields that their owner does not own. Only the owners are correct. So if a cause is
-// wrong, and each conflict in known has one cause with the same owner, FoundBy returns known.
+// wrong, and each conflict in known has exactly one cause with the same owner, FoundBy returns known.
 func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (out conflicts.Conflicts, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(response, &status) || status.Status().Details == nil {

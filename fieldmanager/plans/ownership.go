@@ -68,8 +68,8 @@ func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 }
 
 // OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from the entries before,
-// in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing. Gained fields are
-// compared only with entries of the same version.
+// in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing. Shares has only
+// fields that others own at the same version.
 func OwnershipChanges(before, after managedfields.Entries) []OwnershipChange {
 	return ownershipChanges(before, after, false)
 }

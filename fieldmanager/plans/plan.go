@@ -34,8 +34,8 @@ type Outcome uint8
 
 // The outcomes, from the least to the most severe.
 const (
-	// Unchanged: the object and the owners of its fields do not change (spec rule 13.1). The resourceVersion may
-	// change, because a server may store the same object again.
+	// Unchanged: neither the object, except perhaps its resourceVersion, nor the owners of its fields change
+	// (spec rule 13.1). The resourceVersion changes if a server stores the same object again.
 	Unchanged Outcome = iota
 	// OwnershipOnly: only managed fields change.
 	OwnershipOnly
@@ -76,9 +76,9 @@ type Options struct {
 	// such as the finalizers of a Namespace, and sets fields that depend on other fields. Both objects have their
 	// defaults; live must not be changed. Nil does nothing. Prepare is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
-	// Validate returns the reason why a server rejects the merged object, after Prepare; New returns it as its error.
-	// live is nil for a create; neither object may be changed. Validate is not called if there is a conflict, because a
-	// server finds conflicts first. If Validate is nil, nothing is rejected.
+	// Validate is called with the merged object after Prepare, and returns the reason why a server rejects the object;
+	// New returns this reason as its error. live is nil for a create; neither object may be changed. Validate is not
+	// called if there is a conflict, because a server finds conflicts first. If Validate is nil, nothing is rejected.
 	Validate func(merged, live runtime.Object) error
 	// Found, if it is not nil, has the conflicts that a server found for the same apply: they replace the conflicts of
 	// the plan. An empty Found means that the server found none. The server knows more, because it can also compare
@@ -171,8 +171,8 @@ type Change struct {
 // String says which field changes, and how. It contains no values.
 func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 
-// New returns the plan of an apply with the same arguments. Conflicts are not an error; any other error is Apply's
-// error or [ErrPrecondition].
+// New returns the plan of an apply with the same arguments. Conflicts are not an error. Any other error is Apply's, the
+// error of Validate in the options, or an [ErrPrecondition], or says that the resulting object can't be computed.
 //
 // New assumes a server that merges as the engine does, restores the fields that the write resets (the ResetFields of m)
 // and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result equals the stored
@@ -364,7 +364,7 @@ func (p *Plan) change(tree *map[string]any, f func(runtime.Object)) error {
 
 // Changes yields the fields of the object that change, without managed fields, in the order of [Changes]. For a
 // conflict, it yields the changes of the apply with force. It yields nothing if the outcome is Unchanged or
-// OwnershipOnly, or if the outcome is Conflict and the values are equal for a server.
+// OwnershipOnly, or if the outcome is Conflict and the apply with force would change no value.
 func (p *Plan) Changes() iter.Seq[Change] {
 	return Changes(p.typ, p.semantics, p.before, p.after)
 }

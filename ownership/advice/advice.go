@@ -9,7 +9,7 @@
 //	}
 //
 // All suggestions of the module are made here. A test follows the suggestions for random plans and conflicts, and
-// checks that their promises hold; Keeps is not checked.
+// checks that all their promises except Keeps hold.
 package advice
 
 import (
@@ -58,8 +58,8 @@ type Move struct {
 type Upgrade struct {
 	Objects
 	Manager string
-	// From is an updater, all of whose fields move. If From is empty, the fields in the annotation of client-side
-	// apply move from the annotation's owners.
+	// From is the name of an updater: all fields that it owns move. If From is empty, the fields in the annotation of
+	// client-side apply move from the annotation's owners.
 	From string
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// GiveBack returns lost fields of a list item to another owner of the item, so that an apply succeeds without taking
-// them.
+// GiveBack moves fields of a list item, which an apply of manager would remove, to another owner of the item. The
+// fields then stay, and the apply succeeds.
 func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("to keep %s, owned by %q", list(lost), owner.Manager),
@@ -133,8 +133,8 @@ func Unavailable(reason error) Suggestion {
 	return Suggestion{Why: fmt.Sprintf("not possible: %v", reason)}
 }
 
-// WithChanges adds to s that the server then also changes the given fields of other managers, so s no longer promises
-// to keep their values.
+// WithChanges adds to s that the server then also changes the given fields, which other managers own. s then no longer
+// promises to keep the values of other managers.
 func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; the server then also changes " + list(fields) + " of other managers"
@@ -143,8 +143,8 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// WithMigration adds the effect of kubectl's server-side apply to s, which leaves the given fields to client-side
-// apply: kubectl takes these fields over and removes them, because the manifest lacks them.
+// WithMigration returns s, which gives up the given fields, with the effect of kubectl's server-side apply: kubectl
+// then takes these fields over from client-side apply and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; kubectl's server-side apply then removes " + list(fields) + ", because kubectl apply set them"

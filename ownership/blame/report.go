@@ -45,7 +45,7 @@ type Owner struct {
 	Subresource string `json:"subresource,omitempty"`
 	// APIVersion is the group version that the entry's fields belong to.
 	APIVersion string `json:"apiVersion"`
-	// Time is when the manager last changed the object or its set of fields; nil if the entry has no time.
+	// Time is when the manager last changed the object; nil if the entry has no time.
 	Time *metav1.Time `json:"time,omitempty"`
 	// Age is the time since Time, as kubectl writes it: 5m, 3d4h. It is empty if Time or Options.Now is missing.
 	Age string `json:"age,omitempty"`

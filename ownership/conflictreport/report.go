@@ -40,7 +40,8 @@ type Report struct {
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
 
-// WayOut is one way out of all conflicts of an apply: to apply Intent instead of the original intent, with Force.
+// WayOut is one way out of all conflicts of an apply: to apply Intent instead of the original intent, and with force if
+// Force is true.
 type WayOut struct {
 	advice.Suggestion
 	Decision conflicts.Decision `json:"decision"`
@@ -60,9 +61,9 @@ type Loss struct {
 	Fields []fieldpath.Path          `json:"fields"`
 }
 
-// New returns the conflicts of an apply with the three ways out of them: force, give up or share all conflicts. Its
-// arguments are the same as for [plans.New]; what names the object. A way that [plans.Resolve] rejects is unavailable;
-// if live has none of the values, sharing is left out.
+// New returns the conflicts of an apply with the ways out of them: to force all conflicts, to give up all or, if live
+// has a value for any of them, to share all. Its arguments are the same as for [plans.New]; what names the object. A
+// way that [plans.Resolve] rejects is in Unavailable.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false

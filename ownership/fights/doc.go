@@ -41,8 +41,8 @@
 // their applies do not conflict. But the value that they write alternates within one turn.
 //
 // A write is a revert if it continues a turn and sets the field back to the value that the same side had set two writes
-// before. A field flaps if a turn ends with an uninterrupted series of reverts, and at least Options.Returns of them are
-// within the window.
+// before. A field flaps if a turn ends with an uninterrupted series of reverts, and at least Options.Returns of them
+// are within the window.
 //
 //	side        writes   reverts
 //	controller  a
@@ -50,7 +50,7 @@
 //	controller  a        1
 //	controller  b        2
 //	controller  a        3       it flaps
-//	controller  c                a third value ends it
+//	controller  c                a third value ends the series
 //
 // Therefore a manager that sets a series of values, such as an autoscaler, does not flap. A manager that changes a
 // field and changes it back, once or slowly, does not flap either. If a state goes back and forth, so does the status
@@ -73,10 +73,10 @@
 //
 // # Bounds
 //
-// For each object, the tracker keeps the last observed version, the written fields (at most Options.Fields, with at most
-// 16 turns each), and the times of reverts and idle writes. If there are more fields, it forgets the fields whose last
-// write is the oldest. For each value of a turn, it keeps a hash of the whole value, by which it compares, and at most
-// 64 bytes of text for the output.
+// For each object, the tracker keeps the last observed version, the written fields (at most Options.Fields, with at
+// most 16 turns each), and the times of reverts and idle writes. If there are more fields, it forgets the fields whose
+// last write is the oldest. For each value of a turn, it keeps a hash of the whole value, by which it compares, and at
+// most 64 bytes of text for the output.
 //
 // The tracker has no clock: its caller passes the times. It is not safe for concurrent use.
 package fights

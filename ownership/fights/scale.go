@@ -16,14 +16,14 @@ import (
 // path; its Scale does not say which.
 var replicas = fieldpath.NewPath("spec", "replicas")
 
-// ObserveScale is [Tracker.Observe] for a write to the scale subresource. scale is the Scale that the server
-// returned. The new version of the object is the last observed version, with the replicas and the resourceVersion of
-// the Scale. A Scale of kube-apiserver has no managed fields: if the replicas changed, the manager becomes their only
-// owner, by an Update (spec rule 2.8). If the Scale has the last observed resourceVersion, it is a write without a
-// change, as for [Tracker.ObserveWrite].
+// ObserveScale is [Tracker.Observe] for a write to the scale subresource. scale is the Scale that the server returned.
+// The new version of the object is the last observed version, with the replicas and the resourceVersion of the Scale. A
+// Scale of kube-apiserver has no managed fields: if the replicas changed, the manager becomes their only owner, by an
+// Update (spec rule 2.8). If the Scale has the last observed resourceVersion, the request is a write without a change,
+// as for [Tracker.ObserveWrite].
 //
-// ObserveScale finds nothing if the object was not observed before, if it has no .spec.replicas (a custom resource
-// may have them elsewhere), or if its managed fields can't be read.
+// ObserveScale finds nothing if the object was not observed before. It ignores changes of an object that has no
+// .spec.replicas (a custom resource may have them elsewhere), or whose managed fields can't be read.
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	object, isKnown := t.byUID[string(u.GetUID())]

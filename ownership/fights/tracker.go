@@ -84,8 +84,9 @@ type turn struct {
 }
 
 // Observe takes the next version of an object and the time of its write, and returns the findings: fights and flaps
-// that begin or continue, idle writers, and growth. It ignores an object that still has the last observed
-// resourceVersion. Objects need no resourceVersion. obj is kept until the next version, and must not be changed.
+// that begin or continue, idle writers, and growth. Observe ignores an object that still has the last observed
+// resourceVersion. An object without a resourceVersion is always a new version. obj is kept until the next version, and
+// must not be changed.
 func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 	return t.observe(newSnapshot(obj), when)
 }
@@ -247,7 +248,7 @@ func (f *field) returns(when time.Time, window time.Duration) (n int) {
 	return n
 }
 
-// fieldFindings returns the fight over a field, if there is one, and its last flap.
+// fieldFindings returns the fight over a field and the last flap of the field, if there are any.
 func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Finding) {
 	if f.returns(when, o.Window) >= o.Returns {
 		found = append(found, h.fight(f, when, o))
@@ -262,8 +263,8 @@ func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Fi
 	return found
 }
 
-// isStatus reports whether a write may report what its side observes, as writes to the status and writes of Kubernetes
-// components do. Such values may alternate.
+// isStatus reports whether the value of a field may only describe what its writer observes. This is true for fields of
+// the status, and for fields that Kubernetes components write. Such values may alternate.
 func isStatus(side Side, path fieldpath.Path) bool {
 	first, _ := path[0].Field()
 	return first == "status" || side.Subresource == "status" || components.Has(side.Manager)

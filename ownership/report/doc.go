@@ -22,8 +22,8 @@
 //
 // Fields of an entry are all its paths, including paths of items and maps that have other paths below them.
 //
-// LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object
-// or its ownership, but not when an apply changes nothing. A silent manager is one whose last write is longer ago than
+// LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object,
+// but not when an apply changes only ownership, or nothing. A silent manager is one whose last write is longer ago than
 // Options.Silent; it may still apply every minute, so that a suggestion to drop it is only a question. A report never
 // suggests dropping or upgrading Kubernetes components, such as kube-controller-manager and kubelet. Times at or before
 // 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A manager whose last write is in the future is not
@@ -43,7 +43,7 @@
 // to them, so it either drops these entries or keeps them unchanged.
 //
 // Ancient entries are the entries of the manager ancient-changes: if an object has more than ten Update entries,
-// servers merge the oldest ones into it. The original managers of its fields are not known any more.
+// servers merge the oldest of them into such entries. The original managers of the merged fields are no longer known.
 //
 // # Bounds
 //

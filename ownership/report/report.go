@@ -93,7 +93,7 @@ func jsonSize(v any) int {
 }
 
 // Add adds an object. Entries that can't be read are left out, and the object is counted as unreadable. ctx is passed
-// to its converter.
+// to o.Converter.
 func (r *Report) Add(ctx context.Context, o Object) {
 	u := &unstructured.Unstructured{Object: o.Tree}
 	gvk := u.GroupVersionKind()

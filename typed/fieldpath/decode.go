@@ -87,7 +87,7 @@ func quoteShort(s string) string {
 }
 
 // Parse decodes a FieldsV1. Members may be in any order, with any white space. An empty or blank text is the empty set
-// (doc/differences.md, 8). For any other invalid text, and for one that exceeds a limit
+// (doc/differences.md, 8). For any other invalid text, and for a text that exceeds a limit
 // (spec rules 12.1, 12.2 and 12.3), the error is a *[SyntaxError]. Parse copies data, so the set shares no memory with
 // it.
 func Parse(data []byte) (*Set, error) {

@@ -44,8 +44,8 @@ type Element struct {
 // FieldElement returns the element that selects the field or map entry called name.
 func FieldElement(name string) Element { return Element{kind: fieldKind, text: name} }
 
-// KeyElement returns the element that selects the item of a keyed list with the given key fields, in any order. It
-// copies fields. Values that JSON cannot hold (NaN, channels …) become null.
+// KeyElement returns the element that selects the item of a keyed list with the given key fields. The order of fields
+// does not matter, and KeyElement copies them. Values that JSON cannot hold (NaN, channels …) become null.
 func KeyElement(fields ...KeyField) Element {
 	var space [4]KeyField
 	sorted := space[:0]
@@ -66,14 +66,14 @@ func KeyElement(fields ...KeyField) Element {
 	return Element{keyKind, string(append(b, '}'))}
 }
 
-// ValueElement returns the element that selects the item of a set that equals v, a JSON scalar. It also accepts other
+// ValueElement returns the element that selects the item equal to v, a JSON scalar, in a set. It also accepts other
 // JSON values, because FieldsV1 can name them.
 func ValueElement(v any) Element {
 	var space [64]byte
 	return Element{valueKind, string(appendValue(space[:0], canonicalValue(v)))}
 }
 
-// IndexElement returns the element that selects the item at position i, from 0.
+// IndexElement returns the element that selects the item at position i, counted from 0.
 func IndexElement(i int) Element {
 	return Element{indexKind, strconv.Itoa(i)}
 }

@@ -74,8 +74,8 @@ func (s *Set) FieldsV1() *metav1.FieldsV1 {
 	return out
 }
 
-// Tree returns the FieldsV1 of s as maps of maps, as in an unstructured object. The caller owns the result. All empty
-// maps in it, which are most of its maps, are one shared map: to add to an empty map, replace it.
+// Tree returns the FieldsV1 of s as maps of maps, as in an unstructured object. The caller owns the result, except its
+// empty maps, which are most of its maps: they are all the same shared map. To add to an empty map, replace it.
 func (s *Set) Tree() (tree map[string]any) {
 	withBuffer(s.AppendJSON, func(fieldsV1 []byte) { tree = treeOf(fieldsV1) })
 	return tree

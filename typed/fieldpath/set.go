@@ -67,7 +67,8 @@ func (p Path) set() (out *Set) {
 }
 
 // builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
-// the length of paths. The caller must bound it, because operations on a set recurse as deep as its paths are long.
+// the length of paths. The caller must bound this length, because operations on a set recurse as deep as its paths are
+// long.
 //
 // Levels nest, so that a decoder needs only one builder: level returns where a new level begins, and pop removes the
 // nodes of that level and returns them as a set, before the walk continues in the level above.

@@ -208,9 +208,10 @@ func (r *textReader) quoted() (string, error) {
 	return string(b), nil
 }
 
-// Find returns the paths that a text names, among the paths of s and the paths above them. The first dot is optional. A
-// text in the form of [Path.String] names that path. If that path does not exist, the text names each path whose
-// [Path.CauseText] equals the text. If there is no such path, quotes are ignored in the comparison (spec rule 15.3).
+// Find returns the paths that a text names, among the paths of s and the paths above them. The first dot of the text is
+// optional. If [ParsePath] reads the text as one of these paths, the text names only this path. Otherwise, it names
+// each path whose [Path.CauseText] equals the text. If there is no such path, quotes are ignored in this comparison
+// (spec rule 15.3).
 func (s *Set) Find(text string) []Path {
 	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
 		text = "." + text

@@ -96,7 +96,7 @@ func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type,
 		case m == nil:
 			c.fail("", "no schema, want an object")
 		case m.Ref.String() != "":
-			// Upstream resolves an alias to nothing.
+			// As in upstream, a model that is only a reference has no shapes.
 		case name == quantityModel:
 			*c.named[name] = *quantityType
 		case name == rawExtensionModel:

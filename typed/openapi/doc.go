@@ -23,7 +23,7 @@
 //	x-kubernetes-list-type: set               set
 //	x-kubernetes-list-type: map               list keyed by x-kubernetes-list-map-keys
 //	x-kubernetes-patch-strategy: merge        without a list type: a list keyed by x-kubernetes-patch-merge-key, or
-//	                                          a set without a merge key
+//	                                          a set if there is no merge key
 //	type: integer, number, boolean, string    the scalar; a string with a format other than byte is any scalar
 //	                                          (an integer may have a fraction)
 //	no type                                   anything: scalar, list or map
