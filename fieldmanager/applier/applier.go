@@ -4,9 +4,9 @@
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// An apply is skipped only if the server itself returned the same object for the same intent before. So after each
-// change of the object or the intent, two applies are sent: for the second one, the server returns the object
-// unchanged. Further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided.
+// An apply is skipped only if the server itself returned the same object for the same intent before. So after a change
+// of the object or the intent, applies are sent until the server returns the object unchanged, usually for the second
+// apply. Further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided.
 // Unless an argument is invalid, errors come from the server or from these decisions.
 //
 // # Conflicts

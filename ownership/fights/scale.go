@@ -38,10 +38,13 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.T
 	live := &unstructured.Unstructured{Object: h.last.tree}
 	wanted, _ := scale["spec"].(map[string]any)
 	count, hasCount := wanted["replicas"]
+	if !hasCount { // autoscaling/v1 has omitempty
+		count = int64(0)
+	}
 	spec, _ := live.Object["spec"].(map[string]any)
 	before, hadCount := spec["replicas"]
 	list, err := managedfields.Read(live)
-	if !hasCount || !hadCount || err != nil {
+	if !hadCount || err != nil {
 		return nil
 	}
 	tree := maps.Clone(live.Object)

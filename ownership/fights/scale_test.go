@@ -27,8 +27,11 @@ func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 	when := c.now
 	c.store(out)
 	scale := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas},
+		"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{},
 	}}
+	if replicas > 0 { // autoscaling/v1 has omitempty
+		scale.Object["spec"] = map[string]any{"replicas": replicas}
+	}
 	scale.SetName("web")
 	scale.SetUID("u")
 	scale.SetResourceVersion(c.live.GetResourceVersion())
@@ -39,6 +42,11 @@ func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 // TestObserveScale lets one tracker observe writes to the scale subresource as Scales, and another one as objects.
 // Both must find the same.
 func TestObserveScale(t *testing.T) {
+	t.Run("up", func(t *testing.T) { testObserveScale(t, 5) })
+	t.Run("to zero", func(t *testing.T) { testObserveScale(t, 0) })
+}
+
+func testObserveScale(t *testing.T, replicas int64) {
 	c := newCluster(t, deployments, time.Minute, fights.Options{})
 	seen := fights.New(fights.Options{})
 	c.apply("argocd", deployment(3, "i"))
@@ -47,7 +55,7 @@ func TestObserveScale(t *testing.T) {
 		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now), "the object was not observed yet")
 	require.Empty(t, seen.Observe(first, c.now))
 	for range 3 {
-		c.scale("hpa", 5, seen)
+		c.scale("hpa", replicas, seen)
 		when := c.now
 		c.apply("argocd", deployment(3, "i"))
 		seen.Observe(c.live.DeepCopy().Object, when)
@@ -58,11 +66,6 @@ func TestObserveScale(t *testing.T) {
 
 	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "other"},
 		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now))
-	require.Empty(
-		t,
-		seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"}}, "hpa", c.now),
-		"no replicas",
-	)
 	seen.Forget(fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"})
 	c.scale("hpa", 6, seen)
 	require.Empty(t, seen.Findings(c.now), "of an object that was deleted")
