@@ -180,7 +180,7 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	return failed, errors.Join(err, ctx.Err()) // after an interrupt, the results so far are printed
 }
 
-// write creates a file and calls to with it. If the name is empty, it does nothing.
+// write creates a file, and passes it to the function to. If the name is empty, write does nothing.
 func write(name string, to func(io.Writer) error) (err error) {
 	if name == "" {
 		return nil

@@ -31,9 +31,9 @@ import (
 // the result of upstream's field manager: no server has validated the object, or set fields that only servers set.
 const besideUpstream = "recorded beside upstream"
 
-// engine replays traces recorded beside upstream, and traces whose kind only files of schemas define. It does only what
-// a field manager does. Requests that do not write the object, such as for the version, succeed. If a server recorded
-// the trace, engine also sets the metadata that every server sets.
+// engine replays traces recorded beside upstream, and traces whose kind only files of schemas define. It does what a
+// field manager does and, if a server recorded the trace, also sets the metadata that every server sets. Requests that
+// do not write the object, such as for the version, succeed.
 type engine struct {
 	env     *process.Env
 	catalog *place.Catalog
@@ -144,7 +144,7 @@ func (e *engine) write(q *http.Request, given map[string]any) (code int, _ map[s
 		return http.StatusCreated, object, e.store(q, object)
 	case managedfields.Equal(place.Wrap(t.Object), place.Wrap(object), true) &&
 		typed.Equal(managedfields.With(t.Object, nil), managedfields.With(object, nil)):
-		return http.StatusOK, t.Object, nil // servers do not store changes of times alone
+		return http.StatusOK, t.Object, nil // a server does not store an object in which only times change
 	}
 	u.Object = object
 	u.SetResourceVersion(u.GetResourceVersion() + "0")

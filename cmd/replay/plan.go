@@ -26,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/strategy"
 )
 
-// Outcomes of applies on a server that plans do not have.
+// Outcomes that an apply can have on a server, but that a plan does not have.
 const (
 	created            = "created"
 	refused            = "refused"
@@ -52,8 +52,8 @@ func (p *Plan) Difference() string {
 	return fmt.Sprintf("the plan's outcome is %s, the server's %s; the plan's error: %v", p.Planned, p.Served, p.err)
 }
 
-// planner plans each apply before it sends it, on the server's current object, as the command plan does without dry
-// runs.
+// planner plans each apply on the server's current object, as tenure plan does without dry runs, and then sends the
+// apply.
 type planner struct {
 	env  *process.Env
 	next http.RoundTripper

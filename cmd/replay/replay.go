@@ -100,7 +100,7 @@ func replayWith(
 }
 
 // results returns the results of all steps of a trace. compared has the results of the first steps; the other steps
-// were skipped, for the reason why.
+// were skipped, and why is the reason.
 func results(trace *recorded.Trace, compared []recorded.Result, plans []*Plan, why string) (out []Result) {
 	for i := range trace.Steps {
 		result := Result{Trace: trace.Name, Step: i, Kind: kindOf(&trace.Steps[i]), Skipped: why}
@@ -134,8 +134,8 @@ func (p *planner) planOn(config *rest.Config) (err error) {
 	return nil
 }
 
-// emulate sets the feature gates of this process to those of a server such as "kube-apiserver v1.36.3", or of
-// openapi.KubernetesVersion if server has no version.
+// emulate sets the feature gates of this process as in the Kubernetes version of a server, such as
+// "kube-apiserver v1.36.3". If server has no version, emulate uses openapi.KubernetesVersion.
 func emulate(server string) error {
 	_, text, _ := strings.Cut(server, " ")
 	v, err := version.ParseMajorMinor(text)
@@ -224,7 +224,7 @@ func (r Report) Plans() (agree, differ, uncompared int) {
 //	plans: C not compared, as only a server validates values
 //	N steps: D agreed, E differed, F explained, G skipped
 //
-// The second line is omitted if C is 0. Steps are numbered from 1.
+// The second line is omitted if C is 0. In the output, steps are numbered from 1.
 func (r Report) Write(w io.Writer, isVerbose bool) error {
 	var out strings.Builder
 	kinds, reasons := map[string]bool{}, map[string]int{}
@@ -249,7 +249,7 @@ func (r Report) Write(w io.Writer, isVerbose bool) error {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", kind, r.Count(kind, "agreed"), r.Count(kind, "differed"),
 			r.Count(kind, "explained"), r.Count(kind, "skipped"))
 	}
-	_ = table.Flush() // memory, no error
+	_ = table.Flush() // writes to memory: no error
 	fmt.Fprintln(&out)
 	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
 		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))

@@ -25,7 +25,7 @@
 //
 // A scenario is a text file (txtar): a comment that describes it, and steps, each followed by its expected result.
 //
-//	Two managers share a field when both apply the same value.
+//	A manager that applies another value has a conflict.
 //
 //	rules: 5.1
 //

@@ -104,8 +104,8 @@ func eachCall(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl)) {
 	}
 }
 
-// eachUpdate calls f for each update of a variable by a client. It skips updates of the status, and of unstructured
-// objects, which are written as they were read.
+// eachUpdate calls f for each update of a variable by a client. It skips updates of the status. It also skips updates
+// of unstructured objects, because these are written as they were read.
 func eachUpdate(pass *analysis.Pass, f func(*ast.CallExpr, *ast.FuncDecl, types.Object)) {
 	eachCall(pass, func(call *ast.CallExpr, fn *ast.FuncDecl) {
 		if !isMethod(pass, call, "Update") || len(call.Args) < 2 {
@@ -175,9 +175,9 @@ func isRead(pass *analysis.Pass, fn *ast.FuncDecl, obj types.Object, call *ast.C
 	return flowTo(pass, innermost(fn.Body, call.Pos()), obj, call).isRead
 }
 
-// primaries returns a function that reports whether an object has the type that the function's reconciler reconciles.
-// A function belongs to the reconciler that calls For if both are methods of the same type, or if one of them is not
-// a method.
+// primaries returns a function that reports whether a variable in a function has the type that the function's
+// reconciler reconciles. A function belongs to the reconciler that another function sets up with For, if both functions
+// are methods of the same type, or if one of them is not a method.
 func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
 	reconcilers := map[string][]string{} // by the object's type
 	eachCall(pass, func(call *ast.CallExpr, in *ast.FuncDecl) {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// kind is the part of an object that a function changes. If there are several, the greatest one is used.
+// kind is the part of an object that a function changes. If the function changes several parts, the greatest kind is
+// used.
 type kind int
 
 const (
@@ -64,7 +65,7 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 	}
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncLit: // callable anywhere after it
+		case *ast.FuncLit: // may be called anywhere after its definition
 			isAround := contains(n, call.Pos())
 			if n.Body != own && (isAround && isGiven || !isAround && n.Pos() < call.Pos()) {
 				addIn(n.Body)
@@ -83,8 +84,8 @@ func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call 
 }
 
 // changesIn returns the kind of changes to a variable in a node, without nested function literals, and the position of
-// the first change. A statement that stores a map of the metadata in another variable counts as a change for the
-// position, because the map may be changed through that variable later.
+// the first change. For the position, a statement that stores a map of the metadata in another variable is treated as a
+// change, because the map may be changed through that variable later.
 func changesIn(pass *analysis.Pass, node ast.Node, obj types.Object) (found kind, first token.Pos) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		k, isShared := nothing, false
@@ -145,7 +146,7 @@ func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentio
 	return isMentioned
 }
 
-// isAlias reports whether an expression's value shares memory with a variable, other than its metadata.
+// isAlias reports whether an expression's value shares memory with a variable, and not only with the metadata.
 func isAlias(pass *analysis.Pass, e ast.Expr, obj types.Object) bool {
 	if address, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && address.Op == token.AND {
 		root, path := rootOf(pass, address.X)

@@ -16,7 +16,7 @@ import (
 type copies map[string][]ast.Node
 
 // patch returns the fix for an update: a copy of the object before its first change, and a patch with the same
-// optimistic lock instead of the update. It returns none if the fixed code might not compile or might send other
+// optimistic lock instead of the update. It returns nil if the fixed code might not compile or might send other
 // changes.
 func (c copies) patch(
 	pass *analysis.Pass, fn *ast.FuncDecl, call *ast.CallExpr, first token.Pos,
@@ -47,8 +47,8 @@ func (c copies) patch(
 }
 
 // placeOf returns the innermost block that contains an update and the first change, and the block's statement with
-// the change. It returns none if the update may run again without that statement, or if the object is replaced in
-// between.
+// the change. It returns nil if the update may run again without that statement, or if the object is replaced between
+// the statement and the update.
 func placeOf(
 	pass *analysis.Pass, fn *ast.FuncDecl, call *ast.CallExpr, first token.Pos,
 ) (block ast.Node, before ast.Stmt) {

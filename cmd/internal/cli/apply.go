@@ -81,8 +81,8 @@ one document is not applied, the others still are.`,
 }
 
 // decided returns the intent of a document after a policy has decided its conflicts, and whether the apply must be
-// forced. The intent is nil if the document could not be planned; that error was reported. A conflict that the policy
-// refuses stays, so that the apply returns it.
+// forced. If the document can't be planned, decided prints the error and returns a nil intent. If the policy refuses a
+// conflict, the field stays in the intent, and the apply then fails.
 func (f *writeFlags) decided(p place.Place, doc document.Document) (intent map[string]any, force bool) {
 	planned, _ := f.planDocuments(p, []document.Document{doc})
 	for _, one := range planned {
@@ -187,13 +187,13 @@ func newReplace(env *process.Env) *cobra.Command {
 		Long: `Replace stores every document in place of its object in the store of --store or in
 the files of --live, as an update (HTTP PUT) does. If the object does not exist,
 replace creates it. The manager of --field-manager becomes the owner of the fields
-that the document adds or changes; other managers lose the fields that it changes or
-removes. There are no conflicts. In a cluster, use kubectl replace instead.
+that the document adds or changes; other managers lose the fields that the document
+changes or removes. There are no conflicts. In a cluster, use kubectl replace
+instead.
 
-If a document has managed fields, they replace the managed fields of the object. If
-the document has no managed fields, or if --subresource is set, the object keeps its
-managed fields. In both cases, the manager then becomes the owner of the fields that
-change.
+If a document has managed fields, and --subresource is not set, the document's
+managed fields replace the object's. Otherwise, the object keeps its managed fields.
+In both cases, the manager then becomes the owner of the fields that change.
 
 Manifests, --store, --schema and --live work as in apply; see tenure apply --help.
 

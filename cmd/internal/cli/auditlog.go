@@ -69,7 +69,7 @@ func (e *auditEvent) manager() string {
 	return cmp.Or(e.query().Get("fieldManager"), managedfields.ManagerFromUserAgent(e.Agent))
 }
 
-// side returns the writer. An event does not say which kind of patch a request was.
+// side returns the writer. For a patch, the operation is empty, because the event does not contain the patch's type.
 func (e *auditEvent) side() fights.Side {
 	side := fights.Side{Manager: e.manager(), Subresource: e.ObjectRef.Subresource}
 	switch e.Verb {
@@ -81,8 +81,8 @@ func (e *auditEvent) side() fights.Side {
 	return side
 }
 
-// readAuditLogs observes the writes that audit logs record. It prints the kinds with writes that could not be observed,
-// because the log has no bodies.
+// readAuditLogs observes the writes that audit logs record. It prints the resources with writes that could not be
+// observed because their events have no response body.
 func (w *watcher) readAuditLogs(files []string) error {
 	w.bodiless = map[string]bool{}
 	for _, file := range files {

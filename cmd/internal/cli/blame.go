@@ -56,14 +56,14 @@ Exit status: 0 if all objects were shown, 1 on any error, or if the managers of
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
 		"only lines that the manager `NAME` owns, and the lines around them; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
-	cmd.Flags().BoolVar(&flags.times, "time", false, "show times of writes in place of ages")
+	cmd.Flags().BoolVar(&flags.times, "time", false, "show the times of writes instead of their ages")
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html") // formats that blaming.print knows
 	flags.completeOwners()
 	return cmd
 }
 
-// blaming prints each report as soon as it is complete. Two cases print at the end: a page, and a first report, which
-// is printed in another format if it stays the only one.
+// blaming prints each report as soon as it is complete, with two exceptions. Reports on a page are printed at the end.
+// In the format text, the first report waits for the second, because a single report has another layout.
 type blaming struct {
 	*blameFlags
 	list    view.List

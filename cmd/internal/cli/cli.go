@@ -2,10 +2,10 @@
 // Package place reads and writes the objects of a place, which is a cluster, a store or a set of files; package view
 // prints them.
 //
-// To add a command, write a function like newExtract in a file of its own, and add it to Root. A command that moves
-// ownership is a row of moveVerbs instead. A function that adds flags also registers their checks (checkBefore). Code
-// that needs objects runs in placeFlags.withPlace, objectFlags.withObjects or intentFlags.withIntents, which open the
-// place.
+// To add a command, write a function like newExtract in a file of its own, and add it to Root. For a command that makes
+// a single move of ownership, add a row to moveVerbs instead. A function that adds flags also registers their checks
+// (checkBefore). Code that needs objects runs in placeFlags.withPlace, objectFlags.withObjects or
+// intentFlags.withIntents, which open the place.
 package cli
 
 import (
@@ -38,8 +38,8 @@ func Process() process.Env {
 	return process.Env{Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 }
 
-// Main runs the command with its arguments, without the name of the program, and returns the exit status: 0 for
-// success, 1 for errors. The help texts of commands document other statuses.
+// Main runs a command line and returns the exit status: 0 for success, 1 for errors. The help texts of commands
+// document other statuses. args does not contain the name of the program.
 func Main(env process.Env, args []string) int {
 	if env.Now == nil {
 		env.Now = time.Now

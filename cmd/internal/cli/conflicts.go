@@ -45,21 +45,23 @@ the conflicts, and what each way does.
   give-up   leaves the fields out of the intent; their values and owners stay
   share     puts the live values into the intent; you become an owner as well
 
---resolve applies to all conflicts. With --field, it applies only to conflicts in
-the fields that --field names, and --others resolves the remaining conflicts. With
---resolve, the command makes the resulting intent, asks for confirmation, and
-applies the intent. -o yaml prints the intent, which can replace your manifest. With
---dry-run nothing is applied. With --live the intent is only printed.
+Without --field, --resolve decides all conflicts. With --field, --resolve decides
+only conflicts in the fields that --field names, and --others decides the remaining
+conflicts. With --resolve, the command makes the resulting intent, asks for
+confirmation, and applies the intent. -o yaml prints the intent, which can replace
+your manifest. With --dry-run nothing is applied. With --live the intent is only
+printed.
 
 With several documents, documents without a conflict are only counted;
 --show-unchanged and -o json list them.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
-Each decision is shown with its rule; conflicts that no rule matches remain. To
-apply the decisions, use tenure plan --apply. The fields that are given up or shared
-can be printed for GitOps tools to ignore: -o argocd prints ignoreDifferences of an
-Argo CD Application, -o flux prints ignore rules for the drift detection of a Flux
-HelmRelease, and -o flux-kustomization prints ignore rules of a Flux Kustomization.
+Each decision is shown with its rule. Conflicts that no rule matches, and conflicts
+that a rule refuses, remain. To apply the decisions, use tenure plan --apply. The
+fields that are given up or shared can be printed for GitOps tools to ignore:
+-o argocd prints ignoreDifferences of an Argo CD Application, -o flux prints ignore
+rules for the drift detection of a Flux HelmRelease, and -o flux-kustomization
+prints ignore rules of a Flux Kustomization.
 
 Live objects are read from the same places as for tenure plan (see tenure plan
 --help). In a cluster or a store, dry runs of the server report the conflicts.
@@ -67,9 +69,10 @@ Values of Secrets are printed only in the intents that --resolve makes.
 
 Exit status: 0 if no conflict was found, or all conflicts are resolved; 2 on a
 conflict; 3 on any error, or if you did not confirm; 4 if no conflict was found, but
-conflicts may be missing: you may not apply an object that would change, or only a
-server can compare entries of other API versions. With several documents, the exit
-status is the first of 3, 2 and 4 that applies to any of them, otherwise 0.`,
+conflicts may be missing: you may not apply an object that would change, or an
+object has entries of API versions other than the document's, which only a server
+can compare. With several documents, the exit status is the first of 3, 2 and 4 that
+applies to any of them, otherwise 0.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
   # leave the fields in conflict to their owners, and save the resulting manifest
@@ -261,8 +264,8 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	return view.Encode(env.Stdout, "json", values)
 }
 
-// resolveConflicts shows what the ways out do. It then asks and applies them, unless they are only shown, and prints
-// the intents.
+// resolveConflicts shows what the ways out do. Unless isOnlyShown, it then asks for confirmation and applies the
+// intents. It prints the intents at the end.
 func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Planned, failed int) error {
 	env := f.env
 	if failed > 0 {

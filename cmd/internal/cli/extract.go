@@ -33,9 +33,9 @@ func newExtract(env *process.Env) *cobra.Command {
 		Long: `Extract prints a manifest with the fields that a manager owns, and their live
 values. It omits all other fields, such as fields that only the server sets. Owned
 fields without a live value, such as stringData of a Secret, are also left out, and
-named on stderr. If the manager applies this manifest, it owns the fields that the
-manifest has, as before. Use extract if a manager's manifest is lost, or if fields
-were moved to a manager that has no manifest yet.
+named on stderr. If the manager applies this manifest, it still owns every field in
+the manifest. Use extract if a manager's manifest is lost, or if fields were moved
+to a manager that has no manifest yet.
 
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
 manager owns nothing are omitted, but it is an error to select such an object by its
@@ -128,7 +128,8 @@ func (f *objectFlags) extracted(
 }
 
 // checkVersions returns an error if an entry with some of the fields has another version than the object, and the kind
-// can't be converted here. If a server serves that version, the error contains a command that extracts the entry.
+// can't be converted here. If the cluster serves the entry's version, the error contains a command that extracts the
+// entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
 ) error {

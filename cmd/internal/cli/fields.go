@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// namedFields returns the paths that texts name. Each must be in the set or above a path of the set: .spec.replicas,
-// or .spec for all fields in it.
+// namedFields returns the paths that texts name. Each text must name a path in known, such as .spec.replicas, or a
+// parent of such a path, such as .spec for all fields in it.
 func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
@@ -57,8 +57,8 @@ const maxReadings = 10
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget is true if fields move to the entry. Then the operation is Apply if it is not set and the flag for the
-	// subresource is set, even to "", the main resource.
+	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the
+	// subresource is set, even if it is set to "" (the main resource).
 	isTarget bool
 }
 
@@ -92,8 +92,8 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	})
 }
 
-// addVersion adds the flag for the apiVersion of an entry, which is allowed with some operations only: an applier has a
-// single entry for all versions, so its version does not select an entry.
+// addVersion adds the flag for the apiVersion of an entry. The flag is allowed only with some operations: a manager has
+// a single Apply entry for all versions, so a version does not select an Apply entry.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
 	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "",
 		"API `VERSION` of the manager's entry, such as apps/v1")

@@ -29,8 +29,8 @@ func newHandover(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "handover -f FILE|- --field PATH",
 		Short: "Hand fields over to an autoscaler without removing them",
-		Long: `Handover removes fields from the intent of a manager and leaves them to an
-autoscaler, or to another controller that updates them. The fields stay in the
+		Long: `Handover makes a manager give up fields, so that an autoscaler, or another
+controller that updates the fields, can take them over. The fields stay in the
 object, and are not set to their defaults. First, a temporary manager applies the
 fields with their current values. Then, the manager of --field-manager applies its
 manifest without the fields. When the autoscaler changes the fields, it takes them

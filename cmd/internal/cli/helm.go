@@ -94,7 +94,7 @@ status), the upgrade ends before anything is written.
 Helm does not apply fields that the policy gives up, including keys of stringData;
 shared fields get their owners' values. Forced fields move to Helm's manager before
 Helm applies, so that Helm applies without force. If objects were applied
-client-side, their fields move to server-side apply first. If a conflict is refused,
+client-side, their fields move to server-side apply first. If a conflict remains,
 nothing is written. If a write fails midway, the error names the objects that were
 written.
 
@@ -257,16 +257,17 @@ func newHelmPostRender(env *process.Env) *cobra.Command {
 		Long: `Post-render is the Helm plugin "tenure-postrender". It reads the templates of a
 release from standard input, decides their conflicts by a policy, and prints the
 result. Fields that are given up are omitted, including keys of stringData, and
-shared fields get their owners' values. Forced fields do not change; to apply them,
-helm upgrade needs --force-conflicts. If a conflict is refused, post-render fails
-before Helm writes anything. Hooks do not change.
+shared fields get their owners' values. Forced fields are printed unchanged; to
+apply them, helm upgrade needs --force-conflicts. If a conflict remains, because a
+rule refuses it or no rule matches it, post-render fails before Helm writes
+anything. Hooks are printed unchanged.
 
 Set -n to the namespace of the release, because Helm does not pass it to
 post-renderers. The cluster and the user come from Helm's environment variables,
 such as HELM_KUBETOKEN. If helm tenure upgrade or helm tenure rollback runs Helm,
 that command decides the conflicts, and post-render ignores its own flags.
 
-Exit status: 0 if no conflict is refused, 3 if one is, or on any error.`,
+Exit status: 0 if no conflict remains, 3 if a conflict remains, or on any error.`,
 		Example: `  helm upgrade shop ./chart --server-side=true --post-renderer tenure-postrender \
     --post-renderer-args=--namespace=shop --post-renderer-args=--policy=tenure.yaml`,
 		Args: cobra.NoArgs,

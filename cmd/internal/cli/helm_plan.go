@@ -266,8 +266,8 @@ func (r *helmRun) rollbackTo(ctx context.Context, release releases.Release, revi
 	})
 }
 
-// write has Helm apply the plan that was shown, if the objects have not changed since. Immediately before that,
-// ownership moves to Helm's manager.
+// write has Helm apply the plan that was shown, but only if no object has changed since. Immediately before Helm
+// applies, write moves fields to Helm's manager.
 func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(helm.Replace) error) error {
 	err := run(func([]releases.Template) ([]releases.Template, error) {
 		if current, err := r.helm.History(ctx, u.Release); err != nil || current.Last() != u.history.Last() {

@@ -49,7 +49,7 @@ func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 	})
 }
 
-// policyVariable is the environment variable that names a policy for all commands.
+// policyVariable is the environment variable that names the policy of commands that decide conflicts.
 const policyVariable = "TENURE_POLICY"
 
 func (f *intentFlags) addPolicy(cmd *cobra.Command) {
@@ -73,8 +73,8 @@ func (f *intentFlags) readPolicy() (*policy.Policy, error) {
 	return readPolicy(f.env, file)
 }
 
-// kubectlManager is the default manager of all commands. It is the manager that kubectl apply uses, so that plans
-// show what that apply would do.
+// kubectlManager is the default of --field-manager in most commands. It is the manager that kubectl apply uses, so that
+// plans show what kubectl apply --server-side would do.
 const kubectlManager = planning.KubectlManager
 
 // withIntents reads the intents and opens the place. It closes the place after do.

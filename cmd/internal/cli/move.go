@@ -104,7 +104,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 		return next, nil
 	}
 	next.moved = result.Moved
-	if _, ok := m.place.(*place.Cluster); ok { // if an entry is undecodable, a server removes all of them
+	if _, ok := m.place.(*place.Cluster); ok { // if one entry is undecodable, a server removes all entries
 		if drop, undecodable := planning.Undecodable(t, result.Object); undecodable != nil {
 			err = m.undecodable(undecodable, drop)
 		}
@@ -121,8 +121,8 @@ func (m *moving) writePreview(w io.Writer) {
 	}
 }
 
-// printMoved prints the resulting objects of files, but only if every move succeeded: if a user redirects the output
-// into the same file, the other objects would be lost.
+// printMoved prints the resulting objects of files, but only if every move succeeded: a user may replace the file with
+// the output, and would lose the objects whose move failed.
 func (m *moving) printMoved() error {
 	m.writePreview(m.env.Stderr)
 	if m.failed > 0 {
@@ -201,8 +201,8 @@ func (m *moving) writeMoves() error {
 }
 
 // storeMoves stores the objects that change, until it is interrupted. It prints a line or an error for each object, in
-// the order of the objects, as early as possible. It returns the stored objects, and the number of objects that were
-// skipped because of an interrupt.
+// the order of the objects, as early as possible. It returns the stored objects (in a dry run, the objects that would
+// be stored), and the number of objects that were skipped because of an interrupt.
 func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 	ctx, stop := signal.NotifyContext(m.env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -235,7 +235,8 @@ func (m *moving) storeMoves() (written []map[string]any, skipped int) {
 	return written, skipped
 }
 
-// finished prints the result for an object, and returns the object if it was stored.
+// finished prints the result for an object. It returns the changed object; nil if the object does not change, or if it
+// could not be stored.
 func (m *moving) finished(one *pending, err error) map[string]any {
 	verb := "unchanged"
 	switch {

@@ -39,12 +39,16 @@ the old one.
 
 --from without --from-operation and --from-subresource selects all entries of the
 manager. The fields move to the Apply entry of --to or, with --to-operation Update,
-to an Update entry of --to. They move to the entry for the main resource, even
-replicas that kubectl scale set. There are two exceptions. Fields of an entry for
-the status move to the entry for the status. If --to applies only through the
-subresource of the old entry, the fields move to the Apply entry of --to for that
-subresource. --to-subresource selects the entry for another subresource through
-which the fields can be written; '' selects the main resource.
+to an Update entry of --to. --to-subresource selects the entry for a subresource
+through which the fields can be written; '' selects the main resource. Without
+--to-subresource:
+
+  - Fields of an entry for the status move to the entry for the status, except with
+    --to-operation Apply.
+  - If --to-operation is not set, and --to applies only through the subresource of
+    the old entry, the fields move to the Apply entry of --to for that subresource.
+  - All other fields move to the entry for the main resource, even replicas that
+    kubectl scale set.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -216,13 +220,13 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and which fields their next applies will delete
-or take back. Only the managed fields of the objects change. In a cluster or a
-store, the command asks for confirmation before it writes. If an object has changed
-since the preview, and its preview would now be different, the command does not
-write the object. With several objects, objects with nothing to move are only
-counted; --show-unchanged lists them. With --live, the resulting objects are
-printed. -o patch prints a JSON Patch for a server; the patch fails if the object's
-resourceVersion has changed.
+or take back. Only the managed fields of the objects change; downgrade also sets the
+last-applied annotation. In a cluster or a store, the command asks for confirmation
+before it writes. If an object has changed since the preview, and its preview would
+now be different, the command does not write the object. With several objects,
+objects with nothing to move are only counted; --show-unchanged lists them. With
+--live, the resulting objects are printed. -o patch prints a JSON Patch for a
+server; the patch fails if the object's resourceVersion has changed.
 
 Exit status: 0 if all moves were made, or were not necessary; 1 on any error, if you
 did not confirm, or if an object that you named lacks the entry or the fields to

@@ -25,8 +25,8 @@ func newPolicyPermit(env *process.Env) *cobra.Command {
 		Short: "Add a permission to a policy, so that a manager may own a field",
 		Long: `Permit adds a permission to the policy in FILE: the manager may own the fields of
 --field in objects of --kind or, without --kind, in objects of all kinds.
-Afterwards, report --policy and plan --drift no longer list these fields because of
-this manager. FILE is created if it does not exist. Comments in FILE are kept.
+Afterwards, report --policy and plan --drift accept that the manager owns these
+fields. FILE is created if it does not exist. Comments in FILE are kept.
 
 --field is a pattern (see tenure policy --help). --manager and --kind are literal
 names.

@@ -172,8 +172,8 @@ func (f *placeFlags) openCluster() (place.Place, error) {
 
 var ofKubeconfig = regexp.MustCompile(`(?s)^(error loading config file ".+?": )(.*)$`)
 
-// kubeconfigError returns the error of a kubeconfig without the content that could not be parsed, which may be
-// secret.
+// kubeconfigError returns an error about a kubeconfig. The returned error does not quote content that could not be
+// parsed, because this content may be secret.
 func kubeconfigError(err error) error {
 	errs := manifest.Several(err)
 	for i, err := range errs {

@@ -72,8 +72,9 @@ them, and so do -o yaml, -o json and -o ndjson. -o ndjson prints one line for ea
 document. --summary prints only the counts, by kind. -o diff shows differences as
 kubectl diff does; if KUBECTL_EXTERNAL_DIFF is set, it runs the program that this
 variable names. -o html writes a page with changes, conflicts, and the owners of
-each line, for reviewers or as an artifact of CI. Plans are printed as soon as they
-are made, and not kept in memory, except with -o html and --apply.
+each line, for reviewers or as an artifact of CI. Except with -o html, --apply or
+KUBECTL_EXTERNAL_DIFF, plans are printed as soon as they are made, and are not kept
+in memory.
 
 An apply does not remove fields that the manifest lacks but that an Update entry
 owns, such as the entry of a client-side kubectl apply or of Helm 3. The plan names
@@ -126,9 +127,10 @@ the objects that are listed as pruned, unless an apply failed. The exit status o
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
 any error; 4 if there is no conflict and no error, but the plan is incomplete: you
-may not apply an object that would change, only the server can compare entries of
-other API versions, or --drift could not compare an object. With several documents,
-the exit status is the first of 3, 2, 4 and 1 that applies to any of them.`,
+may not apply an object that would change; an object has entries of API versions
+other than the document's, which only the server can compare; or --drift could not
+compare an object. With several documents, the exit status is the first of 3, 2, 4
+and 1 that applies to any of them.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff

@@ -184,9 +184,9 @@ func newPolicyInit(env *process.Env) *cobra.Command {
 		Long: `Init prints a policy for you to edit. It is made from the objects in which the
 manager of --field-manager has an Apply entry. A rule forces the fields that people
 wrote by hand, with a kubectl command or a dashboard; nobody gets a permission for
-these fields. For each other manager, a rule lists the manager's fields and gives
-them up. The manager of --field-manager gets a permission for its fields that were
-not written by hand. If a manager has more than 20 fields, its rule or permission
+these fields. The manager of --field-manager gets a permission for its fields that
+were not written by hand. For every other manager, a rule lists the manager's fields
+and gives them up. If a manager has more than 20 fields, its rule or permission
 lists no fields, and the rule has the decision refuse; edit such a rule.
 
 The objects are chosen as for tenure report (see tenure report --help).

@@ -110,8 +110,8 @@ func (f *planFlags) pruned(
 	return out, err
 }
 
-// application returns the application that --app names. For an ApplySet, it adds the label of its members to the
-// intents, as kubectl does before it applies them.
+// application returns the application that --app names. For an ApplySet, it adds the ApplySet's label to the intents,
+// as kubectl does before an apply.
 func (f *planFlags) application(p place.Place, docs []document.Document) (*applications.Application, error) {
 	app, err := f.pruning.readApp(&f.placeFlags, p)
 	switch {

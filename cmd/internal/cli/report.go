@@ -178,7 +178,7 @@ func (f *reportFlags) printExcess(args []string) error {
 	return err
 }
 
-// printDrift prints the fields that no manager with permission owns.
+// printDrift prints the owned fields that none of their owners may own.
 func (f *reportFlags) printDrift(args []string) error {
 	if f.policy == "" {
 		return errors.New("--drift needs --policy: without a manifest, only a policy says who may own what")

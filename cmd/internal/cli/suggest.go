@@ -18,7 +18,7 @@ import (
 // suggestions act on the same place. All suggested commands are made here.
 func (f *placeFlags) suggest() view.Suggest { return f.suggestFor(objectArguments) }
 
-// suggestFor is suggest with other arguments for objects.
+// suggestFor is like suggest, but gets the arguments that select objects from the function objects.
 func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Suggest {
 	known := append(clusterFlags(), "store", "live", "schema")
 	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })

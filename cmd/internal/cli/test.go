@@ -36,7 +36,7 @@ end with the same object, which orders conflict, and, if results differ, two ord
 that differ by one swap of writes. PATH is a scenario, or a folder of scenarios
 (.txtar, at any depth). This is an example of a scenario:
 
-  Two managers share a field when both apply the same value.
+  A manager that applies another value has a conflict.
 
   -- schema --
   spec: {type: object, properties: {a: {type: integer}}}

@@ -27,7 +27,7 @@ type upgradeFlags struct {
 	moveFlags
 	options     upgrade.ServerSideOptions
 	intent      string
-	next        *place.Files // the objects in the file intent
+	next        *place.Files // the objects in the file of --intent
 	also        []string
 	restartedAt bool
 	details     bool
@@ -75,13 +75,13 @@ all fields of --from; the next apply then removes the fields that its intent lac
 	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the subresource of the entries that move")
 	set.StringVar(&flags.intent, "intent", "", "`FILE` with the next intent, whose fields move too")
 	set.StringArrayVar(&flags.also, "also", nil,
-		"also move the field at `PATH`, and all fields in it, from every updater; may be given several times")
+		"also move the field at `PATH`, and all fields in it, from all Update entries; may be given several times")
 	set.BoolVar(&flags.details, "details", false, "list the fields that move, that stay, and that the next apply removes")
 	set.BoolVar(&flags.restartedAt, "restarted-at", false, "also move the annotation of kubectl rollout restart")
 	set.BoolVar(&flags.options.Everything, "everything", false,
 		"move all fields of --from, not only the fields in the last-applied annotation")
 	set.BoolVar(&flags.options.Release, "release", false,
-		"remove from the entries of --from the fields that do not move, too")
+		"also remove, from the entries of --from, the fields that do not move")
 	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
 		"keep the last-applied annotation, and make the manager kubectl-last-applied its owner")
 	flags.completeOwners()
@@ -124,7 +124,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	return moved, err
 }
 
-// nameUpdaters prints the managers that --from could name, if no updater owns the annotation of client-side apply.
+// nameUpdaters prints the managers that --from could name, if no Update entry owns the annotation of client-side apply.
 func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	var names []string
 	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
@@ -142,7 +142,7 @@ func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	}
 }
 
-// alsoFields returns the paths of --also that an updater owns. Other paths are ignored, because only some of the
+// alsoFields returns the paths of --also that an Update entry owns. It ignores other paths, because only some of the
 // objects may have them.
 func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	entries, err := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
@@ -199,7 +199,8 @@ func newDowngrade(env *process.Env) *cobra.Command {
 		Short: "Migrate back from server-side to client-side apply",
 		Long: `Downgrade moves the fields of a manager back to client-side apply. It sets the
 last-applied annotation to the fields of the manager's Apply entry, and turns the
-entry into an Update entry of --to, which is kubectl-client-side-apply by default.
+entry into an Update entry of the manager --to (by default,
+kubectl-client-side-apply).
 ` + moveHelp,
 		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
   tenure downgrade --live live.yaml --field-manager flux > client-side.yaml`,

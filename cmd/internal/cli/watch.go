@@ -205,7 +205,7 @@ func (f *watchFlags) watchMembers(ctx context.Context, c *place.Cluster, w *watc
 		if i == 0 {
 			s.Namespace = t.Namespace
 		} else if s.Namespace != t.Namespace {
-			s.Namespace = "" // the objects are in several
+			s.Namespace = "" // the objects are in several namespaces
 		}
 		w.members[document.TextAt(t.Object, "uid")] = true
 	}
@@ -262,7 +262,7 @@ func follow(
 	var listed sync.WaitGroup
 	listed.Add(len(f.kinds))
 	if f.duration > 0 {
-		// The duration is no deadline of ctx: client-go's rate limiter would immediately refuse requests that it
+		// The duration is not a deadline of ctx: client-go's rate limiter would immediately refuse requests that it
 		// can't send before the deadline, with a confusing error.
 		watches.Go(func() {
 			listed.Wait()
@@ -334,8 +334,8 @@ func (w *watcher) observe(e cluster.Event, when time.Time) error {
 	return w.tell(when, func() []fights.Finding { return w.tracker.Observe(tree, when) })
 }
 
-// tell calls observe, which passes an event to the tracker, and reports the findings. The event happened at the time
-// when.
+// tell calls observe, which passes an event to the tracker, and reports the findings. The argument when is the time of
+// the event.
 func (w *watcher) tell(when time.Time, observe func() []fights.Finding) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

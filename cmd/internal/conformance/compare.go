@@ -33,22 +33,22 @@ type owner struct {
 // state is the state of a trace's replay.
 type state struct {
 	r *recorded.Replayer
-	// isBuiltin is true for built-in kinds. For these, only the fields in ever are compared: the fields that any entry
-	// in the trace has owned.
+	// isBuiltin is true for built-in kinds. For these, only the metadata and the fields in the set ever are compared.
+	// The set contains the fields that any entry in the trace has owned.
 	isBuiltin bool
 	ever      *fieldpath.Set
 	managers  map[string]bool // the managers in the trace
 
 	stored map[string]any // the current recorded object
-	// updated is the latest time in an entry. before is the value of updated when the recorded clock last advanced, to
-	// second.
+	// updated is the latest time in an entry. second is the time to which the recorded clock last advanced. before was
+	// the value of updated at that moment.
 	updated, before time.Time
 	second          string
 	// asked is the last write. redefined is true if the schema has changed.
 	asked     *recorded.Step
 	redefined bool
-	// corrected is true if an apply stored an empty map or list where null was recorded, or the other way round:
-	// difference 1.
+	// corrected is true if an apply stored an empty map or list where null was recorded, or the other way round
+	// (recorded.NullFault).
 	corrected bool
 }
 
@@ -71,7 +71,7 @@ type write struct {
 	live         map[string]any // the recorded object before the write
 	failed       bool           // the step is a read after a failed write
 	apply        bool
-	carries      bool // the request has managed fields, other than the object's
+	carries      bool // the request has managed fields that differ from the object's
 	isClientSide bool // kubectl applies without force to a client-side applied object
 	isUntracked  bool // the object had no managed fields
 	dryRun       bool
@@ -179,7 +179,7 @@ var controllers = []string{"kube-controller-manager", "kube-scheduler", "kubelet
 
 const errForeign = recorded.Unfit("a controller writes the object, too: run this where no controllers run")
 
-// saysOf returns the name of the side that has something.
+// saysOf returns what a description says about something that only one response has.
 func saysOf(isGot bool) string {
 	if isGot {
 		return "unexpected"
@@ -231,7 +231,8 @@ func (w *write) compareOwners(add adder) {
 	}
 }
 
-// compareTimes compares whether an entry has a time, and whether it is the time of a write before the clock advanced.
+// compareTimes compares whether an entry has a time, and whether this time is later than all times before the clock
+// last advanced.
 func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	d.what = timeOf
 	switch {
@@ -246,8 +247,8 @@ func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	}
 }
 
-// leaves returns the leaves of an object to compare, without managed fields. For a built-in kind, these are its
-// metadata, and fields that were ever owned.
+// leaves returns the leaves of an object to compare, without managed fields. For a built-in kind, these are the leaves
+// of the metadata, and the fields in the set ever.
 func (s *state) leaves(object map[string]any) map[string]leaf {
 	out := map[string]leaf{}
 	metadata, _ := object["metadata"].(map[string]any)
@@ -270,7 +271,7 @@ func (w *write) compareValues(add adder) {
 		if !isGot {
 			d.at = e.at
 		}
-		isGenerated := func() bool { // Difference knows generated values by name
+		isGenerated := func() bool { // Difference recognizes generated values by their names
 			name := d.at[len(d.at)-1].String()[1:]
 			return len(w.r.Difference(map[string]any{name: g.value}, map[string]any{name: e.value})) == 0
 		}

@@ -175,7 +175,7 @@ func (r *Report) Write(w io.Writer, isVerbose bool) error {
 		which, why, _ := strings.Cut(text, ": ")
 		fmt.Fprintf(table, "%s\t%d\t%s\n", which, tally[text], why)
 	}
-	_ = table.Flush() // memory, no error
+	_ = table.Flush() // writes to memory: no error
 	n := r.Counts()
 	fmt.Fprintf(&out, "%d traces: %d passed, %d failed, %d skipped\n",
 		len(r.Results), n["passed"], n["failed"], n["skipped"])

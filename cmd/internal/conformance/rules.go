@@ -19,7 +19,7 @@ const (
 	cause                     // a conflict
 	warning                   // a warning of the response
 	entry                     // an entry of managed fields exists on one side only
-	version                   // the version of an applier's entry
+	version                   // the version of an Apply entry
 	timeOf                    // the time of an entry
 	order                     // the order of entries
 	member                    // a field, item or container that an entry owns
@@ -87,8 +87,8 @@ var neverOwned = regexp.MustCompile(`^\.(apiVersion|kind|metadata(\.(name|namesp
 	`clusterName|generation|managedFields|resourceVersion))?)$`)
 
 // verdicts maps differences to rules of doc/spec.md: a difference breaks the rule of the first row that matches it.
-// If a response has several differences, the one that matches the earliest row is the verdict. A row without a rule
-// is about behaviour that is common to the whole Kubernetes API.
+// If a response has several differences, the verdict is the rule of the earliest row that matches one of them. A row
+// without a rule is about behaviour that is common to the whole Kubernetes API.
 var verdicts = []struct {
 	rule string
 	what what // matches any of these

@@ -291,7 +291,7 @@ func (f *serverFlags) network(o *apiserver.Options) (err error) {
 
 func (f *serverFlags) readAccountKeys(o *apiserver.ServiceAccounts) error {
 	if len(f.issuers) > 0 {
-		o.Issuer = f.issuers[0] // the first issues; the others are only accepted
+		o.Issuer = f.issuers[0] // issues tokens; tokens of the other issuers are accepted
 	}
 	if f.signingKey != "" {
 		key, err := keyutil.PrivateKeyFromFile(f.signingKey)

@@ -107,8 +107,8 @@ and prints the path of the folder. The programs are:
   kubectl          the kubectl in PATH; without one, a program that prints an error
 
 The folder is in the user's cache, unless --dir names another one. It contains
-links, and stays valid until this command is moved or removed. Envtest fails if the
-folder has other files with the names of these programs.
+links, and stays valid until this command is moved or removed. The command replaces
+only files that it made: it fails if another file has the name of a program.
 
 With --policy, the kube-apiserver of the folder checks each write against the
 permissions of a policy (see tenure policy --help). If a manager gains a field that

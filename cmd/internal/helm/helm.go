@@ -42,7 +42,7 @@ func (p *Program) run(ctx context.Context, stdout io.Writer, variables []string,
 	return nil
 }
 
-// readJSON decodes the output of helm with -o json. The output may contain Secrets, so that no error quotes it.
+// readJSON decodes the output of helm with -o json. The output may contain Secrets, so errors do not quote it.
 func (p *Program) readJSON(ctx context.Context, into any, args ...string) error {
 	var out bytes.Buffer
 	if err := p.run(ctx, &out, nil, append(args, "-o", "json")...); err != nil {

@@ -62,8 +62,8 @@ func answer(listener net.Listener, replace func([]byte) ([]byte, error)) error {
 	return err
 }
 
-// Relay is the post-renderer that Helm starts for postRender. It passes its input to the command at the socket, which
-// does the work.
+// Relay is the post-renderer that Helm starts for postRender. It passes its input to the command that listens at the
+// socket, and prints the templates that the command returns.
 func Relay(socket string, in io.Reader, out io.Writer) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

@@ -41,7 +41,7 @@ type Options struct {
 	Recent time.Duration
 }
 
-// Facts are the facts about an object that a source adds to its versions.
+// Facts are what a source knows about an object, in addition to the object's versions.
 type Facts struct {
 	Applications []string
 	Plan         *page.Object // plan of the manifest's apply; nil without a manifest

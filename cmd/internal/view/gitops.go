@@ -100,8 +100,8 @@ func childType(t *typed.Type, e fieldpath.Element) *typed.Type {
 
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// jq returns a path as a jq expression: .spec.containers[] | select(.name == "a") | .image. The expression selects an
-// item in the live object, which has defaults in the key, and also in a manifest that omits these defaults:
+// jq returns a path as a jq expression: .spec.containers[] | select(.name == "a") | .image. The key of an item in the
+// live object may contain defaults that the manifest omits. The expression selects the item in both:
 // select((.protocol // "TCP") == "TCP").
 func jq(t *typed.Type, path fieldpath.Path) (text string) {
 	for i, e := range path {

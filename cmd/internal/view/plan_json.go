@@ -38,7 +38,7 @@ type planJSON struct {
 	// the fields that nobody owns.
 	Drift   []driftJSON      `json:"drift,omitempty"`
 	Unowned []excess.Drifted `json:"unowned,omitempty"`
-	// Leftovers are suggestions about fields of earlier updaters that stay.
+	// Leftovers are suggestions about fields that the manifest lacks, but that stay because Update entries own them.
 	Leftovers []advice.Suggestion `json:"leftovers,omitempty"`
 	// StringData are keys that the stringData of a Secret overwrites, and keys that stay.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
@@ -81,9 +81,9 @@ type ownershipJSON struct {
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
 	// Gains are all fields that the manager gains; Shares are the gained fields that other managers are known to own,
-	// too. Entries at versions that only the server can compare are not considered. Loses are the fields that stay in
-	// the object, and in which the manager no longer owns anything; Abandons are the lost fields that no manager owns
-	// then. Removes are the fields that are removed from the object.
+	// too. Shares ignores entries at versions that only the server can compare. Loses are the fields that stay in the
+	// object, and in which the manager no longer owns anything; Abandons are the lost fields that are unowned
+	// afterwards. Removes are the fields that are removed from the object.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`

@@ -18,8 +18,8 @@ const (
 	hiddenAfter  = "*** (after)"
 )
 
-// hide returns a value without stand-ins: hidden replaces them in a string that is the same in the other value, and the
-// text with replaces them in all other strings.
+// hide returns a value without stand-ins. In a string that is the same in other, the text hidden replaces the
+// stand-ins; in all other strings, the text in the parameter with replaces them.
 func hide(value, other any, with string) any {
 	switch value := value.(type) {
 	case map[string]any:
