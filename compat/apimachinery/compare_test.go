@@ -26,7 +26,7 @@ import (
 // content, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
-	if oracle.KeepName(upTree, ownTree) { // perhaps only upstream's object changed, and so only one time
+	if oracle.KeepName(upTree, ownTree) { // times differ if only upstream's object changed
 		upTree, ownTree = oracle.WithoutTimes(upTree), oracle.WithoutTimes(ownTree)
 		up, own = upTree, ownTree
 	}

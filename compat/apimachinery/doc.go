@@ -14,11 +14,11 @@
 //
 // # What is the same
 //
-// Arguments and results have the hub version. They are Go structs or unstructured objects, including internal types
-// without an API version. Arguments are always converted to the version of the request; the merged object gets its
-// defaults and is converted back to the hub version. Entries of other versions are compared through the hub. Update
-// changes the managed fields of its argument. Owners, conflicts and stored objects are the same as upstream's, except
-// as listed in doc/differences.md.
+// Live, new and resulting objects have the hub version; an intent has the version of the request. Objects are Go
+// structs or unstructured, including internal types without an API version. Live and new objects are always converted
+// to the version of the request; the merged object gets its defaults and is converted back to the hub version. Entries
+// of other versions are compared through the hub. Update changes the managed fields of the new object. Owners,
+// conflicts and stored objects are the same as upstream's, except as listed in doc/differences.md.
 //
 // # What differs
 //

@@ -176,8 +176,8 @@ func (m *FieldManager) liveAtVersion(live runtime.Object) (
 // live and the result are at the hub version; applied is at the version of the kind. The result shares no memory with
 // live. live is nil for an object that does not exist yet.
 //
-// If the apply changed only managed fields, the result is a copy of live. Otherwise it was converted from the version
-// of the kind after defaulting.
+// If the apply changed only managed fields, the result is a copy of live with the new managed fields. Otherwise, the
+// merged object gets its defaults and is converted from the version of the kind to the hub version.
 //
 // Conflicts and bad requests are an *apierrors.StatusError.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
@@ -227,9 +227,10 @@ func statusError(err error) error {
 	return err
 }
 
-// Update sets the managed fields of obj, the object at the hub version with which a create, update or patch is about to
-// replace live, as Update in package fieldmanager computes them. It returns obj itself, and changes nothing else in it.
-// live is nil for an object that does not exist yet. Unchanged entries may share memory with live's.
+// Update computes managed fields as Update in package fieldmanager does, and sets them in obj. obj is the object at the
+// hub version with which a create, update or patch is about to replace live. Update returns obj itself, and changes
+// nothing else in it. live is nil for an object that does not exist yet. Unchanged entries may share memory with
+// live's.
 //
 // If Update fails, obj is not changed. If either object has no metadata, nothing is tracked, and obj is returned
 // unchanged.
@@ -264,8 +265,8 @@ func (m *FieldManager) Update(live, obj runtime.Object, manager string) (runtime
 	return obj, nil
 }
 
-// UpdateNoErrors is [FieldManager.Update] for hosts that store an object even if its fields can't be tracked: it logs
-// the error, and obj gets live's managed fields.
+// UpdateNoErrors is [FieldManager.Update] for hosts that store an object even if its fields can't be tracked: it
+// reports the error to the option Errors, or logs it, and obj gets live's managed fields.
 func (m *FieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
 	out, err := m.Update(live, obj, manager)
 	if err == nil {

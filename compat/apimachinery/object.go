@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// carries reports whether obj has managed fields, even if the list is empty.
+// carries reports whether obj has a list of managed fields, which may be empty.
 func carries(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, exists := managedfields.Of(u.UnstructuredContent())

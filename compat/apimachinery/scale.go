@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// ValidateManagedFields returns an error that names the first malformed entry and the fault. Fields without any bytes
-// are malformed here, although they can be read as the empty set, because they may be stored.
+// ValidateManagedFields returns an error that names the first malformed entry and the fault. FieldsV1 without any bytes
+// is malformed here; in a stored object, such an entry owns nothing.
 func ValidateManagedFields(entries []metav1.ManagedFieldsEntry) error {
 	if _, err := managedfields.Decode(entries); err != nil {
 		return err

@@ -178,9 +178,9 @@ func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	require.ErrorContains(t, warnings[0].Err, "missing metadata or spec")
 }
 
-// TestAppliedAgainAsEmpty: upstream prunes even if a manager dropped nothing. If it applies a field again as null or as
-// an empty container, a conversion loses the field, and upstream treats it as dropped, with unowned fields below it.
-// Tenure does not remove what is not dropped (spec rule 6.1).
+// TestAppliedAgainAsEmpty: upstream prunes even if a manager dropped nothing. If the manager applies a field again as
+// null or as an empty container, a conversion loses the field. Upstream then removes the field as if it was dropped,
+// with unowned fields below it. Tenure does not remove what is not dropped (spec rule 6.1).
 func TestAppliedAgainAsEmpty(t *testing.T) {
 	h := structs()
 	live := applied(t, h, step{"v1", "a", tree{"limits": tree{}}}, step{"v2", "b", tree{"remark": "x"}}).(*Widget)
@@ -195,9 +195,9 @@ func TestAppliedAgainAsEmpty(t *testing.T) {
 	require.Equal(t, map[string]string{"k": "v"}, own.(*Widget).Limits)
 }
 
-// TestItemsThatLoseTheirKey: an update that removes a duplicate owns the item but not its key, so that a removal
-// replaces the item by null in between. A conversion turns the null into an item with the zero values of its Go type,
-// as in upstream. The list, and the fields in it that another entry owns, are not lost.
+// TestItemsThatLoseTheirKey: an update that removes a duplicate owns the item but not its key. So while an object is
+// pruned, null replaces the item. A conversion turns the null into an item with the zero values of its Go type, as in
+// upstream. The list, and the fields in it that another entry owns, are not lost.
 func TestItemsThatLoseTheirKey(t *testing.T) {
 	for _, h := range []host{structs(), customs(), servedCustoms()} {
 		t.Run(h.name, func(t *testing.T) {
@@ -264,8 +264,8 @@ func TestEmptyListAtAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestTypesThatChange: a FieldManager keeps the types that it was made with. One that is made after a change has the
-// new types, while the first is still in use.
+// TestTypesThatChange: a FieldManager keeps the types that it was made with. A FieldManager that is made after a change
+// has the new types, while the first is still in use.
 func TestTypesThatChange(t *testing.T) {
 	h := customs()
 	models := h.models()

@@ -28,7 +28,7 @@ const (
 // each fault: a name that s does not define, a relationship that v4 does not have, a list that is neither atomic nor
 // associative, a default that is not JSON.
 //
-// No value fits a type without shapes, as in v4, and no value fits a scalar that v4 does not know. A reference that
+// Only null fits a type without shapes (doc/differences.md, 9) or a scalar that v4 does not know. A reference that
 // makes a list separable does not change the list, because v4 can't merge such a list.
 func Type(s *v4schema.Schema, ref v4schema.TypeRef) (*typed.Type, error) {
 	c := &compiler{schema: s, types: map[use]*typed.Type{}}

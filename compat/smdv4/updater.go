@@ -35,9 +35,9 @@ type Updater struct {
 }
 
 // Update returns updated, the object with which a create, update or patch is about to replace live, and the resulting
-// managers: manager owns what it owned before and what it added or changed, and others lose what was changed or removed
-// (spec rule 5). Both objects are at version; live is null before the object is created. Neither the objects nor
-// managers are changed.
+// managers: all managers lose what was removed, others also lose what was changed, and manager gains what it added or
+// changed (spec rule 5). Both objects are at version; live is null before the object is created. Neither the objects
+// nor managers are changed.
 func (u *Updater) Update(live, updated *v4typed.TypedValue, version v4fieldpath.APIVersion,
 	managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
 	w, before, err := u.start(live, updated, version, managers, manager)

@@ -36,7 +36,7 @@ func FromTree(tree any, t v4typed.ParseableType, rules typed.Rules) (*v4typed.Ty
 // typedOf wraps a tree that is known to be valid. v4's own validation would reject items that lack a key field, and
 // would walk the whole tree.
 func typedOf(tree any, t v4typed.ParseableType) *v4typed.TypedValue {
-	//lint:ignore SA1019 what is deprecated is to leave out the validation, which was done
+	//lint:ignore SA1019 only skipping validation is deprecated, and tree has been validated
 	return v4typed.AsTypedUnvalidated(value.NewValueInterface(tree), t.Schema, t.TypeRef)
 }
 

@@ -30,7 +30,7 @@ const (
 // each fault: a name that s does not define, a relationship that v6 does not have, a list that is neither atomic nor
 // associative, a default that is not JSON.
 //
-// No value fits a type without shapes, as in v6, and no value fits a scalar that v6 does not know. A reference that
+// Only null fits a type without shapes (doc/differences.md, 9) or a scalar that v6 does not know. A reference that
 // makes a list separable does not change the list, because v6 can't merge such a list.
 func Type(s *v6schema.Schema, ref v6schema.TypeRef) (*typed.Type, error) {
 	c := &compiler{schema: s, types: map[use]*typed.Type{}}

@@ -21,7 +21,7 @@ import (
 type Host[V any] interface {
 	// Read returns a value and its type in Tenure's form.
 	Read(v V) (tree any, t *typed.Type, err error)
-	// With returns a value of the type of v with the content of tree, which is known to be valid.
+	// With returns a value that has the type of v and the content of tree. tree is known to be valid.
 	With(v V, tree any) V
 	// Convert returns a value at another version.
 	Convert(v V, version string) (V, error)

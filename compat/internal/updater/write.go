@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Update returns the entries after the new object replaces live: the manager owns what it added or changed and what it
-// owned before; others lose what was changed or removed (spec rule 5).
+// Update returns the entries after the new object replaces live: all managers lose what was removed, others also lose
+// what was changed, and the manager gains what it added or changed (spec rule 5).
 func (w *Write[V]) Update() ([]Entry, error) {
 	change, err := w.settle(w.new, true)
 	if err != nil {

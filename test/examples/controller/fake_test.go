@@ -20,8 +20,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// TestFake runs the reconciler with controller-runtime's fake client, on a tracker of controllerruntime/fake. It needs
-// no server, and no manager calls Reconcile.
+// TestFake runs the reconciler with controller-runtime's fake client, on a tracker of controllerruntime/fake. The test
+// needs no server, and calls Reconcile itself.
 func TestFake(t *testing.T) {
 	ctx := t.Context()
 	crd := &unstructured.Unstructured{}
@@ -80,8 +80,8 @@ func TestFake(t *testing.T) {
 	require.Equal(t, int32(5), *d.Spec.Replicas)
 	require.Equal(t, "site:2", d.Spec.Template.Spec.Containers[0].Image)
 
-	// Reconciling again changes only the times of entries. The requests are sent, because a fake client has no cache. They
-	// are stored with a new resourceVersion.
+	// Reconciling again changes only the times of entries. The applies are sent, because a fake client has no cache,
+	// and the objects get a new resourceVersion.
 	before := d.DeepCopy()
 	reconcile()
 	require.NoError(t, c.Get(ctx, key, &d))

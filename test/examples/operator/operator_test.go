@@ -124,7 +124,7 @@ func chartOf(template string) *chart.Chart {
 	}
 }
 
-// reconcile installs the release again, and runs the reconciler with the client with.
+// reconcile installs the release again, and then runs the reconciler with the given client.
 func reconcile(t *testing.T, user *user, c, with client.Client) {
 	t.Helper()
 	backup := &unstructured.Unstructured{}
