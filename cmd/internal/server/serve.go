@@ -153,7 +153,7 @@ input ended; 1 on any error.`,
 	set.StringSliceVar(&flags.bootstrap, "bootstrap", []string{"rbac", "priorityclasses", "flowschemas", "service"},
 		"`SETS` of objects to create as kube-apiserver does; \"none\" creates no objects")
 	set.BoolVar(&flags.controllers, "controllers", false,
-		"let controllers delete the contents of deleted Namespaces, and handle finalizers of deletions and volumes")
+		"leave finalizers, deleted Namespaces and aggregated ClusterRoles to a kube-controller-manager")
 	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	set.StringSliceVar(&flags.hosts, "host", nil,
