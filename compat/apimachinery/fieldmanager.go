@@ -39,9 +39,9 @@ type FieldManager struct {
 	ready atomic.Pointer[fieldmanager.FieldManager]
 }
 
-// NewDefaultFieldManager returns a FieldManager for a kind that is served as kind, and whose objects the host handles
-// at the version hub. The parameters are upstream's, and may be nil if upstream's may be nil. A filter from
-// NewExcludeSetFilter costs nothing in a write; any other filter is called.
+// NewDefaultFieldManager returns a FieldManager for objects of one kind. Clients write them at the version of the
+// parameter kind; the host handles them at the version of hub. The parameters are upstream's, and may be nil if
+// upstream's may be nil. A write does not call a filter from NewExcludeSetFilter, but calls any other filter.
 //
 // options set what has no parameter in upstream: ResetFields for filters of package fieldpath (then resetFields is
 // ignored), Warnings, Errors, Clock, Cap. If Errors is set, [FieldManager.UpdateNoErrors] calls it and does not log
@@ -109,10 +109,10 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 	return e, nil
 }
 
-// emptyObject returns an object as it is before creation, at the version of the kind; nil if it then has only an
-// apiVersion and a kind. The creater makes this object, except for the Scale of a custom resource: a Scale is a Go
-// struct, but the creater makes an unstructured object, which the converter rejects. versioned is an object at the
-// version of the kind, or nil.
+// emptyObject returns the object that a create starts from, at the version of the kind; nil if this object has only an
+// apiVersion and a kind. versioned is an object at the version of the kind, or nil. The creater makes the object, with
+// one exception: for the Scale of a custom resource, the creater makes an unstructured object, but the converter accepts
+// only the Go struct. Then emptyObject makes a new struct of versioned's type.
 func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
 	empty, err := m.creater.New(m.kind)
 	if err == nil {

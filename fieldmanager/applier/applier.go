@@ -13,7 +13,7 @@
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
 // ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller that gives up
-// a field leaves it out of its intent as long as the other manager owns it. This decision needs no request. Package
+// a field leaves it out of its intent as long as the other manager owns it. To decide this, the Applier sends no request. Package
 // policy decides by fields and owners, in Go or from a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
@@ -162,7 +162,7 @@ func (r Result) String() string {
 }
 
 // Apply applies intent to the object that it names, unless it is known that the server would return cached. cached is
-// the object from the cache; nil if the cache has none. Apply changes neither object. Unless an argument is invalid,
+// the object from the cache; nil if the cache has none. Apply modifies neither argument. Unless an argument is invalid,
 // the error comes from the server or from [plans.Resolve].
 func (a *Applier) Apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,

@@ -104,6 +104,7 @@ type writeFlags struct {
 
 func (f *writeFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.intentFlags.add(env, cmd)
+	f.hideCluster()
 	f.addSubresource(cmd)
 	addDryRun(cmd, &f.dryRun, false, "print what would be done, and store nothing")
 	addOutput(env, cmd, &f.output, "yaml", "json", "name")

@@ -64,15 +64,16 @@ rules for the drift detection of a Flux HelmRelease, and -o flux-kustomization
 prints ignore rules of a Flux Kustomization.
 
 Live objects are read from the same places as for tenure plan (see tenure plan
---help). In a cluster or a store, dry runs of the server report the conflicts.
-Values of Secrets are printed only in the intents that --resolve makes.
+--help). In a cluster or a store, conflicts are found by server-side dry runs.
+Values of Secrets are printed only in the intents that --resolve makes, and in the
+log of -v 8 and higher.
 
 Exit status: 0 if no conflict was found, or all conflicts are resolved; 2 on a
 conflict; 3 on any error, or if you did not confirm; 4 if no conflict was found, but
-conflicts may be missing: you may not apply an object that would change, or an
-object has entries of API versions other than the document's, which only a server
-can compare. With several documents, the exit status is the first of 3, 2 and 4 that
-applies to any of them, otherwise 0.`,
+not all could be found: you lack the permission to apply an object that would
+change, or an object has entries of API versions other than the document's, which
+only a server can compare. With several documents, the exit status is the first of
+3, 2 and 4 that applies to any of them, otherwise 0.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
   # leave the fields in conflict to their owners, and save the resulting manifest

@@ -110,6 +110,8 @@ if a named object does not exist, or on any error.`,
 		},
 	}
 	flags.add(env, cmd)
+	flags.hideCluster()
+	cmd.Flags().Lookup("live").Hidden = true
 	return cmd
 }
 

@@ -67,6 +67,16 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.complete(func([]string) []string { return f.contexts() }, "context")
 }
 
+// hideCluster removes clusters from the help of a command that refuses them (see refuseCluster).
+func (f *placeFlags) hideCluster() {
+	for _, name := range []string{"kubeconfig", "context"} {
+		f.cmd.Flags().Lookup(name).Hidden = true
+	}
+	f.cmd.Flags().Lookup("store").Usage = "use the store in `FILE`"
+	f.cmd.Flags().Lookup("live").Usage = "read the live objects, with their managed fields, from `FILE`, a folder or " +
+		"stdin (-); may be given several times"
+}
+
 // namespace returns the namespace of the command line; "" for none.
 func (f *placeFlags) namespace() string { return *f.cluster.Namespace }
 

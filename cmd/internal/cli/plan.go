@@ -127,10 +127,10 @@ the objects that are listed as pruned, unless an apply failed. The exit status o
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
 any error; 4 if there is no conflict and no error, but the plan is incomplete: you
-may not apply an object that would change; an object has entries of API versions
-other than the document's, which only the server can compare; or --drift could not
-compare an object. With several documents, the exit status is the first of 3, 2, 4
-and 1 that applies to any of them.`,
+lack the permission to apply an object that would change; an object has entries of
+API versions other than the document's, which only the server can compare; or
+--drift could not compare an object. With several documents, the exit status is the
+first of 3, 2, 4 and 1 that applies to any of them.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -391,7 +391,7 @@ func (f *planFlags) noteRead(d *planning.Document) {
 // noteUnasked prints notes about the plans that were made without a dry run, by reason.
 func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 	if n := count[planning.IsForbidden]; n > 0 {
-		f.env.NoteUnread(fmt.Errorf("you may not apply %s: planned without the server, which may refuse or change them",
+		f.env.NoteUnread(fmt.Errorf("you lack the permission to apply %s: planned without the server, which may refuse or change them",
 			printable.Counted(n, "object", "objects")))
 	}
 	if count[planning.IsOffline] > 0 {

@@ -153,7 +153,7 @@ func TestHoles(t *testing.T) {
 		"new.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {b: mine}\n",
 		"conflict.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: mine}\n",
 	})
-	const unasked = "note: you may not apply 1 object: planned without the server"
+	const unasked = "note: you lack the permission to apply 1 object: planned without the server"
 	for _, row := range []struct {
 		name, user, args string
 		status           int
