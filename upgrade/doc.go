@@ -14,10 +14,11 @@
 //
 // # What moves
 //
-// An applier removes the fields that it owned and no longer applies. So exactly the fields that client-side apply can
-// remove must move, which are the fields in the annotation:
+// An applier removes the fields that it owned and no longer applies. So the fields in the annotation must move, which
+// client-side apply can remove. Fields that the manager already applies, or applies next, move with them:
 //
-//	held   = the paths in the annotation, of the manager's own Apply entry, and of the next intent, with containers
+//	held   = the paths in the annotation, in the manager's own Apply entry and in the next intent, and the containers of
+//	         all these paths
 //	moved  = for each Update entry of From: its fields in held, or all its fields with Everything; and for every
 //	         Update entry: its fields at or below a path of Also
 //	left   = the other fields of the entries, which do not move
@@ -31,6 +32,7 @@
 //   - Only managed fields and the annotation change.
 //   - No field loses its last owner, except with Release.
 //   - Fields that move are removed from their entry. Other entries keep their bytes; empty entries are removed.
-//   - A container moves if it is in held, or if all fields in it that its entry owns move.
-//   - Equal inputs have equal results: the order, time and version of a new entry depend only on the moved entries.
+//   - A container that an entry owns moves if it is in held, or if all fields of the entry in the container move.
+//   - Equal inputs have equal results: the order, time and version of a new entry depend only on the annotation, the
+//     object's version and the entries whose fields move.
 package upgrade

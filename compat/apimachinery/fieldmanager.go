@@ -110,9 +110,9 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 }
 
 // emptyObject returns the object that a create starts from, at the version of the kind; nil if this object has only an
-// apiVersion and a kind. versioned is an object at the version of the kind, or nil. The creater makes the object, with
-// one exception: for the Scale of a custom resource, the creater makes an unstructured object, but the converter accepts
-// only the Go struct. Then emptyObject makes a new struct of versioned's type.
+// apiVersion and a kind. versioned is an object at the version of the kind, or nil. The creater makes the object,
+// except for the Scale of a custom resource: there, emptyObject makes a struct of versioned's type, because the creater
+// would make an unstructured object, which the converter rejects.
 func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
 	empty, err := m.creater.New(m.kind)
 	if err == nil {
