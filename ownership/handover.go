@@ -29,7 +29,8 @@ const enough = "it is enough to remove the field from its manifest, because the 
 // Handover returns two applies. After them, manager no longer owns fields, so that an autoscaler, or another updater,
 // can take them over. The fields exist in the object at all times, so that the server never sets their defaults:
 //
-//  1. temporary applies only the fields, with their live values, and owns them together with manager;
+//  1. temporary applies the fields with their live values, and owns them together with manager; it also applies what it
+//     owns already, for example from an earlier handover;
 //  2. manager applies its intent without the fields. They stay because temporary owns them.
 //
 // Then the first update of the autoscaler that changes the fields takes them from temporary. An autoscaler that already
@@ -79,7 +80,18 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err := checkFields(fields, false, "the object has", existing); err != nil {
 		return nil, err
 	}
-	handed, err := fm.Extract(ctx, live, existing.AtOrBelow(fields))
+	kept := existing.AtOrBelow(fields)
+	if r := e.Entries.Get(managedfields.KeyOf(temporary, metav1.ManagedFieldsOperationApply, "", "")); r != nil {
+		if _, err := r.FieldSet(); err != nil {
+			return nil, fmt.Errorf("manager %q: %w", temporary, err)
+		}
+		if version := fm.Kind().GroupVersion().String(); r.APIVersion != version {
+			return nil, fmt.Errorf("manager %q applies at %s, expected %s: hand over to another temporary manager",
+				temporary, r.APIVersion, version)
+		}
+		kept = kept.Union(existing.Intersection(r.Owned()))
+	}
+	handed, err := fm.Extract(ctx, live, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +116,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		if err != nil {
 			return nil, err
 		}
-		for p := range existing.AtOrBelow(fields).Difference(left).All() {
+		for p := range kept.Difference(left).All() {
 			return nil, fmt.Errorf("%s: would be removed by the apply of %q", p, step.Manager)
 		}
 	}

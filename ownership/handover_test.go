@@ -53,6 +53,12 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, `handover-to-hpa Apply apps/v1  never {"f:spec":{"f:replicas":{}}}
 alice Apply apps/v1  00:00 {"f:spec":{"f:paused":{}}}`, owners(t, h.Live()))
 
+	// Another field is handed over before the autoscaler writes: the temporary manager keeps the first one.
+	second, err := mover.Handover(t.Context(), h.Live(), deployment("spec: {paused: true}"), "alice",
+		fieldpath.NewSet(fieldpath.NewPath("spec", "paused")), "handover-to-hpa")
+	require.NoError(t, err)
+	require.Equal(t, deployment("spec: {replicas: 3, paused: true}").Object, second[0].Intent.Object)
+
 	// The autoscaler scales through /scale, and alice applies again.
 	scaled := h.Do(fieldmanagertest.Patch("hpa", `spec: {replicas: 5}`).Through("scale"))
 	require.NoError(t, scaled.Err)
