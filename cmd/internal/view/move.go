@@ -6,8 +6,10 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -33,6 +35,10 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 	for _, key := range result.Dropped {
 		fmt.Fprintf(w, "  %s loses its entry, which can't be decoded\n",
 			p.paint(describeKey(key), managerColor(key.Manager)))
+	}
+	if left, err := managedfields.Read(result.Object); err == nil && len(left) == 0 && len(result.Changes) > 0 {
+		fmt.Fprintf(w, "  no entries are left: with the next apply, %q becomes an owner of all fields (spec rule 1.5), "+
+			"so other values conflict with it, and applies remove nothing\n", fieldmanager.BeforeFirstApply)
 	}
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))
