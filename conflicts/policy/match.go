@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -23,7 +24,7 @@ func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, paths []st
 	return anyOf(r.Managers, owner.Manager) &&
 		(r.Operation == "" || r.Operation == owner.Operation) &&
 		(r.Subresource == nil || *r.Subresource == owner.Subresource) &&
-		(anyOf(r.Kinds, group.Kind) || anyOf(r.Kinds, group.String())) &&
+		(anyOf(r.Kinds, group.Kind) || anyOf(r.Kinds, group.Kind+"."+group.Group)) &&
 		anyOf(r.Namespaces, obj.Namespace) && anyOf(r.Names, obj.Name) &&
 		(r.LabelSelector == nil || selects(r.LabelSelector, obj.Labels)) &&
 		(len(r.Fields) == 0 || slices.ContainsFunc(r.Fields, isField))
@@ -189,3 +190,7 @@ var (
 // Quote returns a pattern that matches only one name, such as the name of a manager: a * in the name matches only
 // itself. For fields, use [Exactly].
 func Quote(name string) string { return toPattern.Replace(name) }
+
+// QuoteKind returns a pattern for [Rule.Kinds] that matches only one kind, and no kind of the same name in another
+// group.
+func QuoteKind(kind schema.GroupKind) string { return Quote(kind.Kind + "." + kind.Group) }

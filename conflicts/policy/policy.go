@@ -65,7 +65,8 @@ type Rule struct {
 	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
 	// Subresource is the subresource that the owner wrote to, such as scale; "" is the main resource.
 	Subresource *string `json:"subresource,omitempty"`
-	// Kinds are kinds of the object, as Deployment, or with the group, as Deployment.apps. One of them has to match.
+	// Kinds are kinds of the object in any group, as Service, or in one group, as Service.serving.knative.dev and, for
+	// the core group, Service. with a dot at the end. One of them has to match.
 	Kinds []string `json:"kinds,omitempty"`
 	// Namespaces and Names are patterns for the namespace and the name of the object. One of each has to match.
 	Namespaces []string `json:"namespaces,omitempty"`

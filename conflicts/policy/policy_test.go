@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
@@ -110,6 +111,7 @@ func TestRules(t *testing.T) {
 		{"another subresource", policy.Rule{Subresource: &scale}, false},
 		{"a kind", policy.Rule{Kinds: []string{"Deployment"}}, true},
 		{"a kind of a group", policy.Rule{Kinds: []string{"Deployment.apps"}}, true},
+		{"a kind of the core group", policy.Rule{Kinds: []string{"Deployment."}}, false},
 		{"a group", policy.Rule{Kinds: []string{"*.apps"}}, true},
 		{"a kind of another group", policy.Rule{Kinds: []string{"Deployment.example.com"}}, false},
 		{"a namespace", policy.Rule{Namespaces: []string{"sh*"}}, true},
@@ -190,6 +192,22 @@ func TestFields(t *testing.T) {
 		for _, text := range []string{row.path.String(), row.path.CauseText()} {
 			test := p.Test(policy.Example{Object: *deployment(), Owner: policy.Owner{Manager: "x"}, Field: text})
 			require.Equal(t, got[0], test, "%s of %s", row.pattern, text)
+		}
+	}
+}
+
+// TestQuoteKind: a kind without a group in the pattern is a kind of every group.
+func TestQuoteKind(t *testing.T) {
+	core, other := schema.GroupKind{Kind: "Service"}, schema.GroupKind{Group: "serving.knative.dev", Kind: "Service"}
+	for _, row := range []struct {
+		pattern       string
+		isCore, other bool
+	}{{"Service", true, true}, {policy.QuoteKind(core), true, false}, {policy.QuoteKind(other), false, true}} {
+		p := policy.Policy{Permissions: []policy.Permission{{Kinds: []string{row.pattern}}}}
+		for kind, want := range map[schema.GroupKind]bool{core: row.isCore, other: row.other} {
+			obj := &metav1.PartialObjectMetadata{}
+			obj.SetGroupVersionKind(kind.WithVersion("v1"))
+			require.Equal(t, want, p.Permits(obj, policy.Owner{Manager: "m"}, fieldpath.NewPath("spec")), "%s %s", row.pattern, kind)
 		}
 	}
 }

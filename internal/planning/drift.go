@@ -151,7 +151,7 @@ func waysOf(
 	if objects, ok := ObjectsAt(t, version, isServed); ok {
 		out = append(out, advice.TakeIn(objects, f.Path, first.Key()))
 	}
-	out = append(out, advice.Permit(t.Kind.GroupKind().String(), patternOf(t, f), first.Key()))
+	out = append(out, advice.Permit(t.Kind.GroupKind(), patternOf(t, f), first.Key()))
 	for _, owner := range f.Owners {
 		if applier != "" {
 			out = append(out, advice.LetRemove(ObjectsOf(t), f.Path, owner.Key(), applier, len(f.Owners) == 1))

@@ -13,6 +13,8 @@
 package advice
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -92,8 +94,8 @@ type Extract struct {
 // AddPermission adds a permission to a policy: Owner may own Field in all objects of Kind.
 type AddPermission struct {
 	Owner managedfields.Key
-	// Kind is a kind with its group, such as Deployment.apps. Field is a pattern as in policies.
-	Kind, Field string
+	Kind  schema.GroupKind
+	Field string // a pattern as in policies
 }
 
 // Objects selects the objects of an action: one object, or all objects of some kinds. The zero Objects selects the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -196,7 +197,7 @@ func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 }
 
 // Permit permits the owner of a drifting field to own it, in all objects of the kind.
-func Permit(kind, field string, owner managedfields.Key) Suggestion {
+func Permit(kind schema.GroupKind, field string, owner managedfields.Key) Suggestion {
 	return Suggestion{
 		Why:     fmt.Sprintf("permit it: add a permission for %q to the policy", owner.Manager),
 		Action:  AddPermission{owner, kind, field},

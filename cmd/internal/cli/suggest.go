@@ -101,7 +101,7 @@ func permitArguments(a advice.AddPermission) []string {
 	if a.Owner.Subresource != "" {
 		args = append(args, "--subresource", a.Owner.Subresource)
 	}
-	return append(args, "--kind", a.Kind, "--field", a.Field)
+	return append(args, "--kind", a.Kind.Kind+"."+a.Kind.Group, "--field", a.Field)
 }
 
 // objectArguments returns the arguments that select objects.

@@ -81,14 +81,22 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	if len(p.Decided) == 0 || p.Outcome != plans.Conflict {
 		return nil
 	}
-	rules := []policy.Rule{}
+	rules, at := []policy.Rule{}, "add it to the policy"
+	first := policy.Verdict{Rule: -1}
+	for _, d := range p.Decided { // the rule that refuses a conflict decides before a rule that comes after it
+		if d.Decision == conflicts.Refuse && d.Rule >= 0 && (first.Rule < 0 || d.Rule < first.Rule) {
+			first = d.Verdict
+			first.Reason = ""
+			at = "insert it into the policy before " + first.String()
+		}
+	}
 	for _, c := range p.Found() {
 		manager := policy.Quote(c.Owner.Manager)
 		n := slices.IndexFunc(rules, func(r policy.Rule) bool { return r.Managers[0] == manager })
 		if n < 0 {
 			n = len(rules)
 			rules = append(rules, policy.Rule{
-				Managers: []string{manager}, Kinds: []string{p.Parent().Kind.Kind},
+				Managers: []string{manager}, Kinds: []string{policy.QuoteKind(p.Parent().Kind.GroupKind())},
 				Decision: conflicts.GiveUp, Reason: "…",
 			})
 		}
@@ -97,7 +105,7 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	data, err := printable.Marshal(rules)
 	if err == nil {
 		text := strings.TrimSuffix("\n"+string(data), "\n")
-		fmt.Fprintf(w, "  rule     add it to the policy, with the decision force, give-up or share:%s\n",
+		fmt.Fprintf(w, "  rule     %s, with the decision force, give-up or share:%s\n", at,
 			strings.ReplaceAll(text, "\n", "\n           "))
 	}
 	return err
