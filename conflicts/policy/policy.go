@@ -156,8 +156,9 @@ func (v Verdict) String() string {
 }
 
 // Decide returns a verdict on each conflict of an apply. obj is the stored object; a nil obj has no kind, name and
-// labels. If a field has several owners, the field and everything in it get the verdict that changes least, so that no
-// rule takes a field that another rule leaves to its owner.
+// labels. Conflicts over one field, and over a field and something in it, all get the verdict that changes least, so
+// that no rule takes a field that another rule leaves to its owner. A field and something in it are in conflict if the
+// field is atomic at the version of an owner.
 func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
 	if obj == nil {
 		obj = &metav1.PartialObjectMetadata{}
@@ -169,6 +170,14 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 		path := c.Path.String()
 		if before, ok := least[path]; !ok || out[i].changesLess(before) {
 			least[path] = out[i]
+		}
+	}
+	for i, c := range all {
+		for n := range c.Path {
+			path := c.Path[:n+1].String()
+			if before, ok := least[path]; ok && out[i].changesLess(before) {
+				least[path] = out[i]
+			}
 		}
 	}
 	for i, c := range all {

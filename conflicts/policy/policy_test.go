@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -229,7 +230,11 @@ func TestSeveralOwners(t *testing.T) {
 		{conflicts.Conflicts{conflict(replicas, "shared"), conflict(replicas, "forced")}, "share share"},
 		{conflicts.Conflicts{conflict(replicas, "other"), conflict(replicas, "left")}, "refuse refuse"},
 		{conflicts.Conflicts{conflict(template, "left"), conflict(image, "forced")}, "give-up give-up"},
-		{conflicts.Conflicts{conflict(template, "forced"), conflict(image, "left")}, "force give-up"},
+		{conflicts.Conflicts{conflict(template, "forced"), conflict(image, "left")}, "give-up give-up"},
+		{conflicts.Conflicts{conflict(template, "forced"), conflict(image, "left"), conflict(port, "forced")},
+			"give-up give-up force"},
+		{conflicts.Conflicts{conflict(template, "forced"), conflict(image, "left"),
+			conflict(append(slices.Clone(template), fieldpath.FieldElement("metadata")), "forced")}, "give-up give-up give-up"},
 		{conflicts.Conflicts{conflict(replicas, "left"), conflict(image, "forced")}, "give-up force"},
 	} {
 		var got []string

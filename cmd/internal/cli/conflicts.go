@@ -314,15 +314,26 @@ func (f *conflictsFlags) checkFields(planned []planning.Planned) (err error) {
 		if isMet {
 			continue
 		}
-		exists := slices.ContainsFunc(planned, func(p planning.Planned) bool {
-			t := p.Kind.Typ
-			fields := t.FieldSet(p.Tree).Union(t.FieldSet(p.Desired.Object))
-			return len(p.FieldsInParent(fields).Find(text)) > 0
-		})
-		if exists {
-			err = errors.Join(err, fmt.Errorf("--field: %s has no conflict; expected a field that conflicts lists",
-				text))
-		} else {
+		isIn := func(fields func(planning.Planned) *fieldpath.Set) bool {
+			return slices.ContainsFunc(planned, func(p planning.Planned) bool {
+				return len(p.FieldsInParent(fields(p)).Find(text)) > 0
+			})
+		}
+		switch {
+		case isIn(func(p planning.Planned) *fieldpath.Set {
+			var paths []fieldpath.Path
+			for _, d := range p.Decided {
+				paths = append(paths, d.Path)
+			}
+			return fieldpath.NewSet(paths...)
+		}):
+			err = errors.Join(err, fmt.Errorf("--field: %s is decided with another conflict, over a field that contains it "+
+				"or is in it; name both fields", text))
+		case isIn(func(p planning.Planned) *fieldpath.Set {
+			return p.Kind.Typ.FieldSet(p.Tree).Union(p.Kind.Typ.FieldSet(p.Desired.Object))
+		}):
+			err = errors.Join(err, fmt.Errorf("--field: %s has no conflict; expected a field that conflicts lists", text))
+		default:
 			err = errors.Join(err, &fieldError{text: text})
 		}
 	}

@@ -71,9 +71,12 @@ first rule that matches decides:
   share     take the owners' value, and become an owner too
   refuse    keep the conflict, as if there was no rule
 
-If a field has several owners, the rules decide for each owner separately, and the
-decision that changes least wins: refuse before give-up, give-up before share, and
-share before force.
+A kind without a group, such as Service, matches in all groups. With a group, it
+matches in this one: Deployment.apps or, in the core group, Service. with a dot.
+
+If a field has several owners, or something in it is also in conflict, the rules
+decide each conflict separately, and the decision that changes least wins: refuse
+before give-up, give-up before share, and share before force.
 
 Permissions say which fields managers may own, with or without a conflict. A rule
 with the decision give-up or share also permits its managers to own its fields. The
