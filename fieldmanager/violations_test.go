@@ -30,6 +30,11 @@ func TestViolationsInLive(t *testing.T) {
 	require.NoError(t, err)
 	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {}"), "alice", false)
 	require.NoError(t, err, "nor does it stop a removal")
+	untracked := live.DeepCopy()
+	untracked.SetManagedFields(nil)
+	got, err = writetest.Apply(m, untracked, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	require.Contains(t, owners(t, got), `before-first-apply Update example.dev/v1 {"f:spec":{".":{},"f:count":{},"f:text":{}}}`)
 
 	update := func(change func(spec map[string]any)) (runtime.Object, error) {
 		updated := live.DeepCopy()

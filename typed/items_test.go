@@ -101,6 +101,7 @@ func TestCanonicalOddities(t *testing.T) {
 		{"largest exponent", "amounts below a nano are rounded up to it", m{"cpu": "10e-999"}, m{"cpu": "1e-999"}, true},
 		{"too large an exponent", "to compare it is to write out its digits", m{"cpu": "10e-1000"}, m{"cpu": "1e-999"},
 			false},
+		{"exponents that are too large", "neither is read", m{"cpu": "10e-1000"}, m{"cpu": "2e-1000"}, false},
 		{"letter alone", "an exponent or exa", m{"cpu": "1E"}, m{"cpu": "1e18"}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
