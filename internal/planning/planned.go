@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/advice"
@@ -201,6 +202,40 @@ func (p *Planned) MayShare() []metav1.ManagedFieldsEntry {
 		return nil
 	}
 	return p.OtherVersions(place.Unwrap(p.Plan.Object))
+}
+
+// Deletion is the effect of an apply on the deletion of its object; empty if the object is not being deleted.
+type Deletion string
+
+// The effects of an apply on a deletion.
+const (
+	Continues Deletion = "continues"
+	Ends      Deletion = "ends" // the apply removes the last finalizer
+)
+
+// Deletion returns the effect of the apply on the deletion of the object.
+func (p *Planned) Deletion() Deletion {
+	live := p.Parent().Object
+	metadata, _ := live["metadata"].(map[string]any)
+	isImmediate := typed.Equal(metadata["deletionGracePeriodSeconds"], int64(0))
+	switch {
+	case document.TextAt(live, "deletionTimestamp") == "":
+		return ""
+	case isImmediate && hasFinalizers(live) && p.Outcome == plans.Changed && p.Parent() == p.Target &&
+		!hasFinalizers(p.ObjectAfter()):
+		return Ends
+	}
+	return Continues
+}
+
+// hasFinalizers reports whether an object has finalizers, also the finalizers in the spec of a Namespace.
+func hasFinalizers(object map[string]any) bool {
+	finalizers, _, _ := unstructured.NestedSlice(object, "metadata", "finalizers")
+	if gvk, err := document.GVKOf(object); err == nil && gvk.GroupKind() == place.NamespaceKind {
+		more, _, _ := unstructured.NestedSlice(object, "spec", "finalizers")
+		finalizers = append(finalizers, more...)
+	}
+	return len(finalizers) > 0
 }
 
 // ObjectAfter returns the object after the apply: from the dry run if there was one, otherwise from the plan.

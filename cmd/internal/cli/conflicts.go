@@ -234,7 +234,8 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 			values = append(values, struct {
 				conflictreport.Report
 				Decisions []view.DecidedJSON `json:"decisions,omitempty"`
-			}{report, view.DecidedOf(&p)})
+				Deletion  planning.Deletion  `json:"deletion,omitempty"`
+			}{report, view.DecidedOf(&p), p.Deletion()})
 		case f.format == "status" && !hasConflict:
 			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
 		case f.format == "status":

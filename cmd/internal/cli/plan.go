@@ -343,7 +343,8 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	unasked := map[planning.Unasked]int{}
 	bar := view.NewBar(env, "planning", len(docs))
 	untried := planning.Each(env.Context, p, docs, o, func(d *planning.Document) {
-		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged || f.drift {
+		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged || f.drift ||
+			d.Deletion() != "" {
 			bar.Hide() // see may print
 		}
 		f.noteRead(d)
@@ -382,6 +383,11 @@ func (f *planFlags) noteRead(d *planning.Document) {
 	if d.Twice != "" {
 		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: both are planned as applies to the live object\n",
 			d.Where, d.Title(), d.Twice)
+	}
+	if d.Err == nil {
+		if note := view.DeletionNote(&d.Planned); note != "" {
+			fmt.Fprintf(f.env.Stderr, "warning: %s %s\n", d.Title(), note)
+		}
 	}
 	if f.live != nil && d.Fields != nil && d.Desired.Object != nil && document.ManagedFields(d.Desired.Object) == nil {
 		noteUnmanaged(f.env, d.Target, f.drift)

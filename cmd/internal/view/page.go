@@ -48,6 +48,9 @@ func (v *Plans) writePage(w io.Writer) error {
 // PageOf returns a plan as an object of a page.
 func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time) (page.Object, error) {
 	out := page.Object{Title: p.Title(), Outcome: p.Outcome.String(), Marks: map[string]page.Mark{}}
+	if note := DeletionNote(p); note != "" {
+		out.Notes = append(out.Notes, note)
+	}
 	tree := p.Desired.Object
 	if p.Outcome != plans.Conflict {
 		tree = p.ObjectAfter()

@@ -245,6 +245,17 @@ var changeColors = map[plans.ChangeKind]color.Attribute{
 	plans.Modified: color.FgYellow, plans.Reordered: color.FgYellow,
 }
 
+// DeletionNote returns a note about a plan whose object is being deleted; empty for other plans.
+func DeletionNote(p *planning.Planned) string {
+	switch p.Deletion() {
+	case planning.Continues:
+		return "is being deleted"
+	case planning.Ends:
+		return "is being deleted; the apply removes its last finalizer, which ends the deletion"
+	}
+	return ""
+}
+
 // WriteEffects writes tables of changed fields, and of fields that managers gain and lose.
 func (v PlanView) WriteEffects(w io.Writer, p planning.Planned) {
 	v.writeChanges(w, p.Changes())

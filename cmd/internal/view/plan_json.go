@@ -44,6 +44,8 @@ type planJSON struct {
 	StringData []stringDataJSON `json:"stringData,omitempty"`
 	// Migration are the changes that kubectl apply --server-side makes in a second apply.
 	Migration []plans.Change `json:"migration,omitempty"`
+	// Deletion is set if the object is being deleted.
+	Deletion planning.Deletion `json:"deletion,omitempty"`
 }
 
 // failedJSON is a document that has no plan, for JSON output.
@@ -121,7 +123,7 @@ func (v PlanView) data(p *planning.Planned) any {
 	out := planJSON{
 		File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Found()), StringData: v.stringDataJSON(p),
-		Decisions: DecidedOf(p),
+		Decisions: DecidedOf(p), Deletion: p.Deletion(),
 	}
 	out.Drift, out.Unowned = v.Suggest.driftJSON(p.Drift)
 	out.Changes, out.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
