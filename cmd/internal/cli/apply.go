@@ -309,11 +309,9 @@ func (f *planFlags) applyShown(p place.Place, one *planning.Planned) error {
 	return err
 }
 
-// stageOf returns how many plans can be applied concurrently: plans of the same rank, each for another object.
+// stageOf returns how many plans can be applied concurrently: plans of the same rank.
 func stageOf(changes []planning.Planned) (n int) {
-	seen := map[place.Key]bool{}
-	for ; n < len(changes) && rank(changes[n]) == rank(changes[0]) && !seen[place.KeyOf(changes[n].Target)]; n++ {
-		seen[place.KeyOf(changes[n].Target)] = true
+	for ; n < len(changes) && rank(changes[n]) == rank(changes[0]); n++ {
 	}
 	return n
 }

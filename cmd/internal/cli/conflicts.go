@@ -191,6 +191,7 @@ func (f *conflictsFlags) check() (err error) {
 	case f.rules == nil && slices.Contains(view.IgnoreFormats, f.format):
 		return fmt.Errorf("-o %s needs --policy", f.format)
 	case f.resolve != "" && !f.isOnlyShown():
+		f.apply = true
 		return f.confirm.CheckPossible(f.env)
 	}
 	return nil

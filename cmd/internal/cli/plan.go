@@ -23,7 +23,7 @@ type planFlags struct {
 	intentFlags
 	pruning       pruneFlags
 	offline       bool
-	apply         bool
+	apply         bool // the plans will be applied
 	confirm       view.Confirmation
 	managedFields bool
 	unchanged     bool
@@ -115,14 +115,15 @@ only Update entries own is not drift.
 Values of Secrets are not shown.
 
 With --apply, the command asks for confirmation and applies the plan, but only if
-the exit status of the plan would be 0 or 1 (see below). The server rejects the
-apply of an object that has changed since it was planned. (For the manager kubectl
-and an object with the annotation of client-side apply, the command itself checks
-this, just before the apply.) Namespaces and CustomResourceDefinitions are applied
-first, one by one; then all other objects are applied concurrently, Pods last. An
-apply that fails does not stop the others. With --prune, the command then deletes
-the objects that are listed as pruned, unless an apply failed. The exit status of
---apply is 0 if everything was applied, or if there was nothing to apply.
+the exit status of the plan would be 0 or 1 (see below). Two documents for the same
+object are then an error. The server rejects the apply of an object that has changed
+since it was planned. (For the manager kubectl and an object with the annotation of
+client-side apply, the command itself checks this, just before the apply.)
+Namespaces and CustomResourceDefinitions are applied first, one by one; then all
+other objects are applied concurrently, Pods last. An apply that fails does not stop
+the others. With --prune, the command then deletes the objects that are listed as
+pruned, unless an apply failed. The exit status of --apply is 0 if everything was
+applied, or if there was nothing to apply.
 
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
 would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
@@ -343,8 +344,11 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	unasked := map[planning.Unasked]int{}
 	bar := view.NewBar(env, "planning", len(docs))
 	untried := planning.Each(env.Context, p, docs, o, func(d *planning.Document) {
-		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged || f.unchanged || f.drift ||
-			d.Deletion() != "" {
+		if d.Err == nil && d.Twice != "" && f.apply {
+			d.Err = fmt.Errorf("this object is in %s too; expected one document for each object: remove the others", d.Twice)
+		}
+		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged ||
+			d.Deletion() != "" || f.unchanged || f.drift {
 			bar.Hide() // see may print
 		}
 		f.noteRead(d)
@@ -380,7 +384,7 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 
 // noteRead prints notes about a document, such as duplicates and warnings.
 func (f *planFlags) noteRead(d *planning.Document) {
-	if d.Twice != "" {
+	if d.Twice != "" && !f.apply {
 		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: both are planned as applies to the live object\n",
 			d.Where, d.Title(), d.Twice)
 	}

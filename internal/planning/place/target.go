@@ -100,8 +100,8 @@ func Namespaces(keys map[Key]bool) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// KeyOf returns the key of a target.
-func KeyOf(t *Target) Key { return Key{t.Kind.GroupKind(), t.Namespace, t.Name} }
+// KeyOf returns the key of a target; for a Scale, the key of the object that it belongs to.
+func KeyOf(t *Target) Key { return Key{t.Parent().Kind.GroupKind(), t.Namespace, t.Name} }
 
 // Title returns the name of the object for messages. It contains the namespace if that is not "default".
 func (t *Target) Title() string {
