@@ -58,6 +58,9 @@ type Document struct {
 	Drop        advice.Suggestion
 	// Unasked is the reason why no dry run was sent for the apply.
 	Unasked Unasked
+	// Races is true if each plan became out of date, because others kept changing the object. The plan may then contain
+	// their changes.
+	Races bool
 }
 
 // Unasked is a reason for sending no dry run.
@@ -104,23 +107,50 @@ func Each(
 	sources := map[place.Key]string{}
 	for part := range slices.Chunk(docs, batch) {
 		all := o.read(ctx, p, part, sources)
-		// Each document gets a plan, or the error that ctx is done.
-		workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(all), func(i int) {
-			d := &all[i]
-			if d.Err == nil {
-				d.Err = o.plan(ctx, &d.Planned)
-			}
-			if d.Target != nil {
-				d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
-			}
-		})
-		o.ask(ctx, p, all)
+		o.planAll(ctx, p, all)
 		for i := range all {
 			o.finish(ctx, asking, &all[i])
+			o.planAgain(ctx, asking, &all[i])
 			see(&all[i])
 		}
 	}
 	return budget.Unasked
+}
+
+// planAll plans documents, and sends dry runs of their applies.
+func (o Options) planAll(ctx context.Context, p place.Place, all []Document) {
+	// Each document gets a plan, or the error that ctx is done.
+	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(all), func(i int) {
+		d := &all[i]
+		if d.Err == nil {
+			d.Err = o.plan(ctx, &d.Planned)
+		}
+		if d.Target != nil {
+			d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
+		}
+	})
+	o.ask(ctx, p, all)
+}
+
+// planAgain plans a document again if its object has changed between the read and a dry run: otherwise, changes of
+// others would look like changes of the server.
+func (o Options) planAgain(ctx context.Context, asking Asking, d *Document) {
+	for n := 1; d.isStale; n++ {
+		next := Document{Twice: d.Twice}
+		next.Desired, next.Err = o.Read(ctx, asking.Place, document.Document{Source: d.Where, Tree: d.Given})
+		if next.Err == nil && document.TextAt(next.Desired.Object, "resourceVersion") ==
+			document.TextAt(d.Desired.Object, "resourceVersion") {
+			return // the object has not changed
+		}
+		if n == place.Attempts {
+			d.Races = true
+			return
+		}
+		all := []Document{next}
+		o.planAll(ctx, asking.Place, all)
+		o.finish(ctx, asking, &all[0])
+		*d = all[0]
+	}
 }
 
 // read reads the intents of documents and their live objects. sources has the documents of all objects so far.

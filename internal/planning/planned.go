@@ -58,6 +58,8 @@ type Planned struct {
 	// Moved is true if the plan is for the live object as it will be after its fields have moved to server-side
 	// apply. No dry run is sent, because the server does not have that object yet.
 	Moved bool
+	// isStale is true if the object has probably changed since it was read, see saw.
+	isStale bool
 }
 
 // A plan for a Scale has paths of the Scale. Changes, Found, ConflictReport, FieldsInParent and Fate return the paths
@@ -113,6 +115,7 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 	if len(answer.Conflicts) > 0 {
 		plan.Outcome = plans.Conflict
 	} else {
+		p.saw(answer.Object, nil)
 		plan.Outcome, p.Served = p.ServedOutcome(answer.Object), answer.Object
 		if len(p.OtherVersions(p.Desired.Object)) > 0 {
 			plan.Object = place.Wrap(answer.Object)
@@ -123,6 +126,16 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 	}
 	p.Plan = &plan
 	return true, nil
+}
+
+// saw sets isStale if a server's response to a dry run shows that the object has changed since it was read: a dry run
+// keeps the resourceVersion, and an update of another version has a conflict.
+func (p *Planned) saw(served map[string]any, err error) {
+	if err != nil {
+		p.isStale = p.isStale || apierrors.IsConflict(err)
+	} else if document.TextAt(served, "resourceVersion") != document.TextAt(p.Desired.Object, "resourceVersion") {
+		p.isStale = true
+	}
 }
 
 // ConflictReport returns the conflicts of the plan with the ways out of them.

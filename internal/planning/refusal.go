@@ -268,6 +268,7 @@ func (p *Planned) AskWays(
 		served, err := asking.Place.Apply(ctx, w.Target, r.Intent.Object, cluster.WriteOptions{
 			Manager: w.Manager, Force: r.Force, DryRun: true, Subresource: subresource,
 		})
+		p.saw(served, err)
 		if err != nil {
 			p.Refused[way] = place.ServerError(err).Error()
 		} else if way != conflicts.Force {
@@ -334,7 +335,9 @@ func (p *Planned) try(
 func (p *Planned) send(ctx context.Context, asking Asking, plan *plans.Plan) (served map[string]any, err error) {
 	w := p.Desired.Stored()
 	options := cluster.WriteOptions{Manager: w.Manager, DryRun: true}
-	return asking.Place.Update(ctx, w.Target, place.Unwrap(plan.Object), options)
+	served, err = asking.Place.Update(ctx, w.Target, place.Unwrap(plan.Object), options)
+	p.saw(served, err)
+	return served, err
 }
 
 // errVersions reports an object whose plan is uncertain, because it has entries of versions that can't be converted

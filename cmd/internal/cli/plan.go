@@ -345,10 +345,11 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	bar := view.NewBar(env, "planning", len(docs))
 	untried := planning.Each(env.Context, p, docs, o, func(d *planning.Document) {
 		if d.Err == nil && d.Twice != "" && f.apply {
-			d.Err = fmt.Errorf("this object is in %s too; expected one document for each object: remove the others", d.Twice)
+			d.Err = fmt.Errorf("this object is in %s too; expected one document for each object: remove the others",
+				d.Twice)
 		}
 		if d.Err != nil || d.Twice != "" || d.Undecodable != nil || d.Outcome != plans.Unchanged ||
-			d.Deletion() != "" || f.unchanged || f.drift {
+			d.Deletion() != "" || d.Races || f.unchanged || f.drift {
 			bar.Hide() // see may print
 		}
 		f.noteRead(d)
@@ -387,6 +388,10 @@ func (f *planFlags) noteRead(d *planning.Document) {
 	if d.Twice != "" && !f.apply {
 		fmt.Fprintf(f.env.Stderr, "warning: %s: %s is in %s too: both are planned as applies to the live object\n",
 			d.Where, d.Title(), d.Twice)
+	}
+	if d.Races {
+		fmt.Fprintf(f.env.Stderr, "warning: %s is being changed by others: the plan may contain their changes\n",
+			d.Title())
 	}
 	if d.Err == nil {
 		if note := view.DeletionNote(&d.Planned); note != "" {

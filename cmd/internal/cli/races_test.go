@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // confirmation is a terminal whose user answers yes, after the test has changed something else.
@@ -95,6 +97,27 @@ func TestRaces(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPlanOfChangingObject changes an object before each dry run. A plan is made again for the new object, but only a
+// few times.
+func TestPlanOfChangingObject(t *testing.T) {
+	c, dir := newTestCluster(testHost{t}, apiserver.Options{}), t.TempDir()
+	flags := listen(testHost{t}, c)
+	c.send("PATCH", racedPath+"/c?fieldManager=alice", racedOld)
+	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {b: mine}\n"
+	write(t, dir, map[string]string{"m.yaml": manifest})
+	changes := 0
+	c.before = func() {
+		changes++
+		c.send("PATCH", racedPath+"/c?fieldManager=loop&force=true",
+			strings.Replace(racedNew, `"a":"new"`, fmt.Sprintf(`"loop":"%d"`, changes), 1))
+	}
+	status, out, errs := output(process.Env{Dir: dir}, append([]string{"plan", "-f", "m.yaml"}, flags...)...)
+	require.Equal(t, statusChanges, status)
+	require.Equal(t, "warning: configmap/c is being changed by others: the plan may contain their changes\n", errs)
+	require.Contains(t, out, ".data.b")
+	require.Equal(t, place.Attempts, changes)
 }
 
 // raced is a cluster, and a folder in which commands run.
