@@ -48,7 +48,7 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 			return flags.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
 				printed := 0
 				for _, t := range targets {
-					manifest, err := flags.extracted(p, t.Stored(), of.key, fields)
+					manifest, err := flags.extracted(p, t.Stored(), of.keyFor(t), fields)
 					switch {
 					case errors.Is(err, errNothing) && !t.Asked:
 					case err != nil:
@@ -85,7 +85,7 @@ func (f *objectFlags) extracted(
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, key.Manager)
+		return nil, noEntry(t, key)
 	}
 	if len(fields) > 0 {
 		chosen, err := namedFields(fields, owned)

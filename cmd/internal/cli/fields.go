@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -105,6 +108,41 @@ func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...m
 	})
 }
 
+// keyFor returns the key for an object. A version without a group gets the group of the object's kind.
+func (f *keyFlags) keyFor(t *place.Target) managedfields.Key {
+	key := f.key
+	if key.APIVersion != "" && !strings.Contains(key.APIVersion, "/") {
+		key.APIVersion = schema.GroupVersion{Group: t.Kind.Group, Version: key.APIVersion}.String()
+	}
+	return key
+}
+
+// noEntry returns the error for a key that selects none of the entries of an object.
+func noEntry(t *place.Target, key managedfields.Key) error {
+	entries, err := managedfields.Read(place.Wrap(t.Object))
+	if err != nil {
+		return err
+	}
+	var has []string
+	for i := range entries {
+		if e := &entries[i]; e.Manager == key.Manager {
+			text := advice.Owner(e.Key)
+			if e.Operation == metav1.ManagedFieldsOperationUpdate {
+				text += " at " + e.APIVersion
+			}
+			has = append(has, text)
+		}
+	}
+	if has == nil {
+		return fmt.Errorf("%w: manager %q has no entry", errNothing, key.Manager)
+	}
+	such := "such entry"
+	if key.APIVersion != "" {
+		such = "Update entry at " + key.APIVersion // a version selects no Apply entry
+	}
+	return fmt.Errorf("%w: manager %q has no %s, only %s", errNothing, key.Manager, such, strings.Join(has, ", "))
+}
+
 // chosenFields are the flags that select fields.
 type chosenFields struct {
 	fields []string
@@ -149,11 +187,7 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 		return nil, err
 	}
 	if !found {
-		such := ""
-		if from != (managedfields.Key{Manager: from.Manager}) {
-			such = "such "
-		}
-		return nil, fmt.Errorf("%w: manager %q has no %sentry", errNothing, from.Manager, such)
+		return nil, noEntry(t, from)
 	}
 	if f.all {
 		return nil, nil

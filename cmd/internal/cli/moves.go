@@ -148,19 +148,20 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return flags.moveObjects(args, v.done, func(t *place.Target) (moveResult, error) {
 				var set *fieldpath.Set
-				err := t.Kind.CheckSubresource(to.key.Subresource)
+				from, to := from.keyFor(t), to.keyFor(t)
+				err := t.Kind.CheckSubresource(to.Subresource)
 				if err != nil {
 					return moveResult{}, fmt.Errorf("--to-subresource: %w", err)
 				}
 				if v.from == "" {
 					set, err = fields.existingFields(env, t)
 				} else {
-					set, err = fields.ownedFields(t, from.key)
+					set, err = fields.ownedFields(t, from)
 				}
 				if err != nil {
 					return moveResult{}, err
 				}
-				result, err := flags.makeMove(t, v.move(from.key, to.key, set, fields.all))
+				result, err := flags.makeMove(t, v.move(from, to, set, fields.all))
 				var other *ownership.SubresourceError
 				if errors.As(err, &other) && other.Expected != other.Subresource {
 					err = fmt.Errorf("%w: use --to-subresource %s", err, cmp.Or(other.Expected, "''"))
