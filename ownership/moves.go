@@ -40,7 +40,7 @@ type Transfer struct {
 }
 
 // Release removes fields from the entries of a manager. A field without other owners stays in the object as an
-// unowned field, and no apply removes it.
+// unowned field: an apply removes it only with the list item or map around it.
 type Release struct {
 	Fields *fieldpath.Set
 	All    bool

@@ -164,8 +164,10 @@ func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
 type Loss struct {
 	Field fieldpath.Path
 	// Owners are the managers that own the field, or fields in it, after the apply; if there are none, no apply removes
-	// the field.
+	// the field alone.
 	Owners []managedfields.Key
+	// Around is true if a manager has applied a list item or map around the field. An apply without it removes both.
+	Around bool
 	// Changes is true if the field gets another value, set by an owner.
 	Changes bool
 	// Absent is true if the field was absent before the apply, such as stringData of a Secret.
@@ -185,6 +187,9 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 		for i := range list {
 			if !list[i].Owned().AtOrBelow(field).IsEmpty() {
 				loss.Owners = append(loss.Owners, list[i].Key)
+			}
+			for n := 1; n < len(path) && list[i].Operation == metav1.ManagedFieldsOperationApply; n++ {
+				loss.Around = loss.Around || list[i].Owned().Has(path[:n])
 			}
 		}
 		if slices.Contains(loss.Owners, change.Manager) {

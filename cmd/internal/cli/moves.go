@@ -69,8 +69,9 @@ through which the fields can be written; '' selects the main resource. Without
 	{
 		name: "release", done: "released", short: "Remove fields from a manager; they stay in the object",
 		long: `Release removes some or all fields from the entries of a manager. The fields stay in
-the object. If no other manager owns them, they are unowned: no apply removes them,
-and the next manager that applies them owns them without a conflict.
+the object. If no other manager owns them, they are unowned: an apply removes them
+only with the list item or map around them, if its manager owns that item or map.
+The next manager that applies unowned fields owns them without a conflict.
 `,
 		example: `  tenure release deployment/web --from alice --field .spec.replicas
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,

@@ -353,6 +353,8 @@ func fateOf(loss planning.Loss) string {
 	switch {
 	case loss.Absent:
 		return ""
+	case len(loss.Owners) == 0 && loss.Around:
+		return "stays without an owner: an apply removes it only with the list item or map around it"
 	case len(loss.Owners) == 0:
 		return "stays without an owner: no apply removes it"
 	case loss.Changes:
