@@ -56,6 +56,12 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	}
 	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	if _, err := e.selected(key); err != nil {
+		for i := range e.Entries {
+			if k := e.Entries[i].Key; k.Manager == manager && k.Operation == key.Operation {
+				return nil, fmt.Errorf("manager %q applies only through %q; expected a manager that applies through "+
+					"the main resource", manager, k.Subresource)
+			}
+		}
 		return nil, fmt.Errorf("%w; %s", err, enough)
 	}
 	entries, err := e.readable(key)

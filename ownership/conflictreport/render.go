@@ -44,7 +44,9 @@ func (r Report) Render(w io.Writer, style Style) error {
 	if more := len(r.Conflicts) - maxRows; more > 0 {
 		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
-	b.WriteString("Ways out:\n")
+	if len(r.Ways)+len(r.Unavailable)+len(r.Suggestions) > 0 {
+		b.WriteString("Ways out:\n")
+	}
 	for _, way := range slices.Concat(r.Ways, r.Unavailable) {
 		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name()), Style: style.Way}
 		fmt.Fprintf(&b, "  %s %s\n", name, printable.Text(way.Why))

@@ -53,8 +53,8 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 			out = append(out, advice.Inspect(advice.Objects{Kinds: []string{e.Kind}, Namespace: e.Namespace, Name: e.Name}, why))
 		}
 	}
-	addWorst(FoundUnowned, "most of the fields that nobody owns are here: an apply removes them only with the list item "+
-		"or map around them")
+	addWorst(FoundUnowned, "most of the fields that nobody owns are here: an apply removes them only with the list "+
+		"item or map around them")
 	addWorst(FoundShared, "most of the fields with several owners are here: such a field stays until all of its owners drop it")
 	return out
 }

@@ -154,7 +154,10 @@ func (f *chosenFields) add(cmd *cobra.Command) {
 		"the field at `PATH`, such as .spec.replicas, and all fields in it; may be given several times")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all fields that --from owns; for adopt, all fields of the object")
 	checkBefore(cmd, func() error {
-		if f.all == (len(f.fields) > 0) {
+		switch {
+		case f.all && len(f.fields) > 0:
+			return errors.New("--field cannot be used with --all")
+		case !f.all && len(f.fields) == 0:
 			return errors.New("no fields: expected --field or --all")
 		}
 		return nil
@@ -213,15 +216,19 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if err != nil {
 		return nil, err
 	}
-	known := typ.FieldSet(tree).Difference(managedfields.Unowned())
+	all := typ.FieldSet(tree)
+	known := all.Difference(managedfields.Unowned())
 	owned, _, err := ownedBy(t, managedfields.Key{})
 	if err != nil {
 		return nil, err
 	}
 	fields, err := namedFields(f.fields, known.Union(owned))
 	var none *fieldError
-	if errors.As(err, &none) && len(none.found) == 0 {
-		return nil, fmt.Errorf("%w: it has no field %s", errNothing, none.text)
+	switch {
+	case !errors.As(err, &none) || len(none.found) > 0:
+		return fields, err
+	case len(all.Find(none.text)) > 0:
+		return nil, fmt.Errorf("%w: no manager can own %s", errNothing, none.text)
 	}
-	return fields, err
+	return nil, fmt.Errorf("%w: it has no field %s", errNothing, none.text)
 }

@@ -8,11 +8,13 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 )
 
 type handoverFlags struct {
@@ -76,6 +78,17 @@ func (f *handoverFlags) handOverDocument() error {
 		w, err := f.options().Read(f.env.Context, p, docs[0])
 		if err == nil {
 			err = f.handOver(p, w)
+		}
+		var found conflicts.Conflicts
+		if errors.As(err, &found) {
+			report := conflictreport.Report{
+				Object: w.Reference(), Manager: f.manager, Conflicts: view.HideConflicts(found),
+			}
+			if err := report.Render(f.env.Stderr, conflictreport.Style{}); err != nil {
+				return err
+			}
+			err = fmt.Errorf("the apply without the fields has conflicts: resolve them first, see %s conflicts --help",
+				programName(f.env))
 		}
 		if err != nil && !errors.Is(err, view.ErrDeclined) {
 			view.ExplainDesired(f.env, w, err)

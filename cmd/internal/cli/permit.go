@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
+
+var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 func newPolicyPermit(env *process.Env) *cobra.Command {
 	var manager, operation, subresource, kind, reason string
@@ -39,6 +42,13 @@ Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
 			p := policy.Permission{
 				Managers: []string{policy.Quote(manager)}, Operation: metav1.ManagedFieldsOperationType(operation),
 				Fields: fields, Reason: reason,
+			}
+			for _, field := range fields {
+				unquoted := quotedText.ReplaceAllString(field, "")
+				if strings.Count(unquoted, "[") != strings.Count(unquoted, "]") {
+					fmt.Fprintf(env.Stderr, "note: --field: %s has a single bracket: it matches only names with this "+
+						"bracket\n", printable.Text(field))
+				}
 			}
 			if kind != "" {
 				p.Kinds = []string{policy.Quote(kind)}

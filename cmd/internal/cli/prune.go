@@ -52,7 +52,9 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 		return c, false, errors.New("--app cannot be used with -l, --all or --prune-allowlist")
 	case f.app != "":
 		return c, true, nil
-	case f.all == (selector != ""):
+	case f.all && selector != "":
+		return c, false, errors.New("--all cannot be used with -l")
+	case !f.all && selector == "":
 		return c, false, errors.New("--prune: expected -l, --all or --app")
 	}
 	if c.Selector, err = labels.Parse(selector); err != nil {
