@@ -13,9 +13,8 @@ import (
 )
 
 // Without returns the paths of fields, except fields that a server would set to the same values if object lacked them:
-// the defaults of the type, and the defaults that defaulter sets in code. defaulter may be nil. Without also omits
-// nulls, which servers set for empty Go structs: Kubernetes before 1.35 stores creationTimestamp: null in every
-// template. The arguments are not changed.
+// the defaults of the type, and the defaults that defaulter sets in code. defaulter may be nil. Without also omits a
+// creationTimestamp that is null: Kubernetes before 1.35 stores it in every template. The arguments are not changed.
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {
@@ -31,14 +30,15 @@ func Without(
 		defaulter(filled)
 	}
 	c := t.Compare(filled.Object, object)
-	return fields.Intersection(c.Added.Union(c.Modified)).Difference(nulls(t, object, fields))
+	return fields.Intersection(c.Added.Union(c.Modified)).Difference(unset(t, object, fields))
 }
 
-// nulls returns the fields whose value in object is null.
-func nulls(t *typed.Type, object map[string]any, fields *fieldpath.Set) *fieldpath.Set {
+// unset returns the fields with the name creationTimestamp whose value in object is null.
+func unset(t *typed.Type, object map[string]any, fields *fieldpath.Set) *fieldpath.Set {
 	var out []fieldpath.Path
 	for path := range fields.Leaves().All() {
-		if value, ok := t.Get(object, path); ok && value == nil {
+		name, _ := path[len(path)-1].Field()
+		if value, ok := t.Get(object, path); ok && value == nil && name == "creationTimestamp" {
 			out = append(out, slices.Clone(path))
 		}
 	}

@@ -131,11 +131,15 @@ func edited(object any, name string, edit func(any) any) any {
 // not canonical either.
 func (v *veil) applied(text string) string {
 	var tree map[string]any
-	if json.Unmarshal([]byte(text), &tree) != nil || !Is(tree) {
+	if json.Unmarshal([]byte(text), &tree) != nil {
 		return v.text(text)
 	}
 	compact, _ := json.Marshal(tree)
-	shown, _ := json.Marshal(v.secret(tree))
+	veiled := v.value(tree)
+	if Is(tree) {
+		veiled = v.secret(tree)
+	}
+	shown, _ := json.Marshal(veiled)
 	rest, isCanonical := strings.CutPrefix(text, string(compact))
 	if !isCanonical {
 		rest = " "

@@ -70,6 +70,11 @@ func TestStandInsOfAnnotations(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, row.isCanonical, string(again) == strings.TrimSuffix(text, "\n"))
 	}
+
+	// Without a kind it is still an object, so errors about it say what is missing.
+	in["metadata"] = map[string]any{"annotations": map[string]any{lastApplied: `{"data":{"a":"eA=="}}`}}
+	applied := Shown(in)["metadata"].(map[string]any)["annotations"].(map[string]any)[lastApplied]
+	require.Regexp(t, `^\{"data":\{"a":"\*\*\*[0-9a-f]+"\}\}$`, applied)
 }
 
 func TestWithoutValues(t *testing.T) {

@@ -22,7 +22,7 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		}
 	}
 	slices.Sort(client)
-	if len(client) > 0 {
+	if s.ClientSide.Objects > s.ClientSide.Failed {
 		out = append(out, advice.ClientSide(client, r.options.Applier, s.ClientSide.Objects))
 	}
 	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {

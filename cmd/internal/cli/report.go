@@ -85,14 +85,15 @@ something could not be read or compared; stderr names it.`,
   tenure report -A --policy tenure.yaml
 
   kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case flags.drift:
-				return errorWithStatus(statusFailed, flags.printDrift(args))
+				return flags.printDrift(args)
 			case flags.format == "html":
 				return errors.New("-o html needs --drift")
 			case flags.policy != "":
-				return errorWithStatus(statusFailed, flags.printExcess(args))
+				return flags.printExcess(args)
 			case flags.format == view.Lines:
 				return errors.New("-o ndjson needs --policy or --drift")
 			}
@@ -110,6 +111,9 @@ something could not be read or compared; stderr names it.`,
 		"with --policy: list owned fields that none of their owners may own, and the commands that end the drift")
 	addConcurrency(cmd, &flags.concurrency)
 	addFormat(env, cmd, &flags.format, "text", "json", view.Lines, "html")
+	if strings.Contains(env.CommandLine, " --policy") || strings.Contains(env.CommandLine, " --drift") {
+		return withErrorStatus(statusFailed, cmd) // also for errors of flags, which are found while flags are parsed
+	}
 	return cmd
 }
 
@@ -144,8 +148,10 @@ func (f *reportFlags) printExcess(args []string) error {
 	found := []excess.Field{}
 	isFound := false
 	var failed []error
+	isEmpty := true
 	err = f.visit(args, func(string, func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
+			isEmpty = false
 			f.noteUnmanaged(t)
 			fields, err := excess.Find(p, place.Wrap(t.Object))
 			if err != nil {
@@ -172,6 +178,9 @@ func (f *reportFlags) printExcess(args []string) error {
 		}
 	}
 	err = errors.Join(append(failed, err)...)
+	if err == nil && isEmpty {
+		f.noteEmpty()
+	}
 	if err == nil && isFound {
 		return exitWith(statusChanges)
 	}
@@ -214,11 +223,17 @@ func (f *reportFlags) printDrift(args []string) error {
 		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	err = errors.Join(append(failed, err, f.writeDrift(found, count))...)
+	if err == nil && count.Compared+count.Uncompared == 0 {
+		f.noteEmpty()
+	}
 	if err == nil && count.Fields > 0 {
 		return exitWith(statusChanges)
 	}
 	return err
 }
+
+// noteEmpty notes that there was nothing to compare with the policy, for example in a namespace that does not exist.
+func (f *reportFlags) noteEmpty() { f.env.NoteUnread(errors.New("no objects found: nothing was compared")) }
 
 // noteUnmanaged notes that an object in a file can't be checked, because it has no managed fields.
 func (f *reportFlags) noteUnmanaged(t *place.Target) {

@@ -77,6 +77,9 @@ func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return errorWithStatus(status, flagError(cmd, err))
 	})
+	cmd.PersistentPreRunE = withStatus(func(cmd *cobra.Command, args []string) error {
+		return cmd.Root().PersistentPreRunE(cmd, args)
+	})
 	return cmd
 }
 

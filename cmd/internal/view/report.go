@@ -129,8 +129,11 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	fields := func(n int) string { return printable.Counted(n, "field", "fields") }
 	add("client-side apply", c.Objects, "a migration moves %s; the next apply of the same manifest removes %s and "+
 		"the annotation; other managers own %s", fields(c.Moves), fields(c.Removed), fields(c.Others))
-	for _, why := range c.Why {
+	for i, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
+		if i > 0 { // the number is the sum of all reasons
+			rows[len(rows)-1][0].text, rows[len(rows)-1][1].text = "", ""
+		}
 	}
 	var versions []string
 	for i := range s.Gone {
