@@ -7,15 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). If set is the field
 // set of an Apply entry, the intent is what its manager last applied and still owns. The intent has the object's name
-// and namespace. If it contains an item, or only a part of an item, it also has the key fields of this item. Paths that
-// do not exist in obj are omitted. A map that is owned without its content is empty in the intent; a list that is owned
-// without its content is null.
+// and namespace. If it contains an item, or only a part of an item, it also has the key fields of this item, except key
+// fields with their default that are not in set, because the intent would own them. Paths that do not exist in obj are
+// omitted. A map that is owned without its content is empty in the intent; a list that is owned without its content is
+// null.
 //
 // obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
 // The error is an [ObjectError].
@@ -33,12 +36,34 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 		}
 	}
 	part, _ := m.typ.Extract(o.tree, set.Leaves(), true).(map[string]any)
+	if extra := defaultedKeys(m.typ, m.typ.FieldSet(part).Difference(set)); !extra.IsEmpty() {
+		part, _ = m.typ.Remove(part, extra).(map[string]any)
+	}
 	extracted, _ := part["metadata"].(map[string]any)
 	maps.Copy(head, extracted)
 	out := map[string]any{}
 	maps.Copy(out, part)
 	out["apiVersion"], out["kind"], out["metadata"] = m.version, m.kind.Kind, head
 	return &unstructured.Unstructured{Object: out}, nil
+}
+
+// defaultedKeys returns the paths in set that are key fields with their default. An item has the same key without them.
+func defaultedKeys(t *typed.Type, set *fieldpath.Set) *fieldpath.Set {
+	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		child, _ := t.Child(e)
+		if child == nil {
+			return fieldpath.Entry{}
+		}
+		below := defaultedKeys(child, entry.Below)
+		key, _ := e.Key()
+		for _, field := range key {
+			path := fieldpath.NewPath(field.Name)
+			if t.List != nil && entry.Below.Has(path) && typed.Equal(t.List.KeyDefault(field.Name), field.Value) {
+				below = below.Union(fieldpath.NewSet(path))
+			}
+		}
+		return fieldpath.Entry{Below: below}
+	})
 }
 
 // FieldSet returns the fields that a manager owns by applying obj (spec rules 4.1, 4.2 and 4.3), without reset fields

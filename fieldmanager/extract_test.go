@@ -15,8 +15,13 @@ import (
 )
 
 // port80 returns the path of an item, or of a field in it.
-func port80(below ...string) fieldpath.Path {
-	key := fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+func port80(below ...string) fieldpath.Path { return port(80, below...) }
+
+func port90(below ...string) fieldpath.Path { return port(90, below...) }
+
+func port(number int64, below ...string) fieldpath.Path {
+	key := fieldpath.KeyElement(
+		fieldpath.KeyField{Name: "port", Value: number}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
 	return append(append(fieldpath.NewPath("spec", "ports"), key), fieldpath.NewPath(below...)...)
 }
 
@@ -31,7 +36,7 @@ func requireYAML(t *testing.T, want string, got *unstructured.Unstructured, why 
 func TestExtract(t *testing.T) {
 	const obj = `
 metadata: {name: x, namespace: ns, uid: u, labels: {a: b, c: d}, annotations: {k: v}}
-spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: web}, {port: 90}]}
+spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: web}, {port: 90, protocol: TCP}]}
 `
 	const named = "apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x, namespace: ns}\n"
 	for _, row := range []struct {
@@ -43,6 +48,10 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 		{"leaves", "others' fields stay out", []fieldpath.Path{fieldpath.NewPath("spec", "text")}, named + "spec: {text: a}"},
 		{"a field of an item", "the item has its key, or it would be another",
 			[]fieldpath.Path{port80("name")}, named + "spec: {ports: [{port: 80, name: web}]}"},
+		{"a key field with its default", "an intent with it would own it", []fieldpath.Path{port90(), port90("port")},
+			named + "spec: {ports: [{port: 90}]}"},
+		{"an owned key field with its default", "the intent must own it", []fieldpath.Path{port90("port"), port90("protocol")},
+			named + "spec: {ports: [{port: 90, protocol: TCP}]}"},
 		{"metadata", "beside the names", []fieldpath.Path{fieldpath.NewPath("metadata", "labels", "a")},
 			"apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x, namespace: ns, labels: {a: b}}"},
 		{"names, too", "an entry of somebody else's tool may own what nobody owns",
