@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -23,11 +24,12 @@ type OwnershipChange struct {
 	Version string
 	// From is the API version of the entry before the write, if the write changes the version of the entry.
 	From string
-	// Gains are the fields that only the entry after the write has. Shares are the gained fields that others own, too,
+	// Gains are the fields that only the entry after the write has. Shares are the gained fields that others own, too:
 	// at the same version, or at any version if conversion changes only the apiVersion ([fieldmanager.NoneConverter]).
+	// At another version, others may own fields in the gained field, or the whole value around it.
 	Gains, Shares *fieldpath.Set
 	// Loses are the fields that only the entry before the write has. Removes are the lost fields that the write removes
-	// from the object, because the manager dropped them or something around them, and nobody else owns them.
+	// from the object.
 	Loses, Removes *fieldpath.Set
 }
 
@@ -35,8 +37,17 @@ type OwnershipChange struct {
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
 	before, _ := managedfields.Read(w.live) // nil has none; cannot fail, because the apply read live and wrote merged
 	after, _ := managedfields.Read(merged)
-	_, isSame := w.options.Converter.(fieldmanager.NoneConverter)
-	out := ownershipChanges(before, after, isSame)
+	var wholes *fieldsets.Wholes
+	if _, isSame := w.options.Converter.(fieldmanager.NoneConverter); isSame {
+		wholes = &fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
+			tree, t, err := w.At(w.ctx, merged, version)
+			if err != nil {
+				return nil
+			}
+			return t.FieldSet(tree)
+		}}
+	}
+	out := ownershipChanges(before, after, wholes)
 	removed := map[string]*fieldpath.Set{} // by version
 	for i := range out {
 		c := &out[i]
@@ -71,11 +82,12 @@ func (w write) removed(merged runtime.Object, version string) *fieldpath.Set {
 // in the order of managedfields.Key. Removes is not set. An entry that can't be decoded owns nothing. Shares has only
 // fields that others own at the same version.
 func OwnershipChanges(before, after managedfields.Entries) []OwnershipChange {
-	return ownershipChanges(before, after, false)
+	return ownershipChanges(before, after, nil)
 }
 
-// ownershipChanges is OwnershipChanges. isSame is true if a field has the same path at all versions.
-func ownershipChanges(before, after managedfields.Entries, isSame bool) (out []OwnershipChange) {
+// ownershipChanges is OwnershipChanges. If a field has the same path at all versions, wholes is set, and Shares also has
+// fields that others own at other versions.
+func ownershipChanges(before, after managedfields.Entries, wholes *fieldsets.Wholes) (out []OwnershipChange) {
 	add := func(old, current *managedfields.Entry) {
 		c := OwnershipChange{
 			Manager: cmp.Or(current.Key, old.Key), Version: cmp.Or(current.APIVersion, old.APIVersion),
@@ -88,7 +100,7 @@ func ownershipChanges(before, after managedfields.Entries, isSame bool) (out []O
 			return
 		}
 		if !c.Gains.IsEmpty() { // most changes have no gains, and there may be 10,000 of them
-			c.Shares = ownedByOthers(after, c, isSame)
+			c.Shares = ownedByOthers(after, c, wholes)
 		}
 		out = append(out, c)
 	}
@@ -110,12 +122,25 @@ func ownershipChanges(before, after managedfields.Entries, isSame bool) (out []O
 }
 
 // ownedByOthers returns the gained fields of a manager that other managers own, too.
-func ownedByOthers(l managedfields.Entries, c OwnershipChange, isSame bool) *fieldpath.Set {
+func ownedByOthers(l managedfields.Entries, c OwnershipChange, wholes *fieldsets.Wholes) *fieldpath.Set {
 	var parts []*fieldpath.Set
 	for i := range l {
-		if l[i].Key != c.Manager && (isSame || l[i].APIVersion == c.Version) {
-			parts = append(parts, l[i].Intersection(c.Gains))
+		e := &l[i]
+		isSame := e.APIVersion == c.Version
+		if e.Key == c.Manager || !isSame && wholes == nil {
+			continue
 		}
+		parts = append(parts, e.Intersection(c.Gains))
+		if isSame {
+			continue
+		}
+		var others []fieldpath.Path
+		for p := range c.Gains.Leaves().All() {
+			if wholes.Owns(e.Owned(), e.APIVersion, p) {
+				others = append(others, slices.Clone(p))
+			}
+		}
+		parts = append(parts, fieldpath.NewSet(others...))
 	}
 	return fieldpath.UnionOf(parts...)
 }

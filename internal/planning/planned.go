@@ -3,6 +3,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -12,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -160,33 +163,50 @@ func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
 	return out
 }
 
-// Loss is a field that a manager no longer owns and that stays in the object.
+// Loss is a field that a manager no longer owns, and that the manager does not remove.
 type Loss struct {
 	Field fieldpath.Path
-	// Owners are the managers that own the field, or fields in it, after the apply; if there are none, no apply removes
-	// the field alone.
+	// Owners are the managers that own the field, fields in it, or a whole value around it after the apply, at any
+	// version. If there are none, and MayOwn is empty, no apply removes the field alone.
 	Owners []managedfields.Key
+	// MayOwn are entries that may own the field, but whose versions can't be compared here.
+	MayOwn managedfields.Entries
 	// Around is true if a manager has applied a list item or map around the field. An apply without it removes both.
 	Around bool
+	// Removed is true if the apply of another manager removes the field.
+	Removed bool
 	// Changes is true if the field gets another value, set by an owner.
 	Changes bool
 	// Absent is true if the field was absent before the apply, such as stringData of a Secret.
 	Absent bool
 }
 
-// Fate divides the fields that a manager loses into removed fields and fields that stay. A field is also removed if a
-// default replaces its value. A field is not lost if the manager still owns fields in it.
-func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, stay []Loss) {
-	after, t := p.ObjectAfter(), p.Kind.Typ
+// Fate divides the fields that a manager loses into the fields that its apply removes, and all others. A field is also
+// removed if a default replaces its value. A field is not lost if the manager still owns the field, fields in it, or a
+// whole value around it, at any version.
+func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
+	version := cmp.Or(change.From, change.Version) // the version of the lost paths
+	after, t := p.ObjectAfter(), cmp.Or(p.typeAt(version), p.Kind.Typ)
 	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans need them
 	list, _ := managedfields.Read(p.Plan.Object)
+	wholes := fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
+		if t := p.typeAt(version); t != nil {
+			return t.FieldSet(after)
+		}
+		return nil
+	}}
+	isApplier := change.Manager.Manager == p.Desired.Manager
 	var gone []fieldpath.Path
 	for path := range change.Loses.Union(change.Removes).Leaves().All() {
 		loss := Loss{Field: slices.Clone(path)}
-		field := fieldpath.NewSet(loss.Field)
 		for i := range list {
-			if !list[i].Owned().AtOrBelow(field).IsEmpty() {
-				loss.Owners = append(loss.Owners, list[i].Key)
+			e := &list[i]
+			isSame := e.APIVersion == version || path[0] == fieldpath.FieldElement("metadata")
+			switch {
+			case isSame && fieldsets.HasAtOrBelow(e.Owned(), path), !isSame && wholes.Owns(e.Owned(), e.APIVersion, path):
+				loss.Owners = append(loss.Owners, e.Key)
+			case !isSame && p.Converter() == nil && e.Subresource == "":
+				loss.MayOwn = append(loss.MayOwn, *e)
 			}
 			for n := 1; n < len(path) && list[i].Operation == metav1.ManagedFieldsOperationApply; n++ {
 				loss.Around = loss.Around || list[i].Owned().Has(path[:n])
@@ -200,16 +220,25 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, st
 		loss.Absent = !wasThere // if it exists afterwards, the server has set its default
 		// A map with fields stays, whatever happens to its fields: it is not compared.
 		loss.Changes = !typed.Equal(was, is) && leaves().Has(path)
-		if !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil) {
+		loss.Removed = !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil)
+		if loss.Removed && isApplier {
 			gone = append(gone, loss.Field)
 		} else {
-			stay = append(stay, loss)
+			others = append(others, loss)
 		}
 	}
-	for i := range stay {
-		stay[i].Field = p.InParent(stay[i].Field)
+	for i := range others {
+		others[i].Field = p.InParent(others[i].Field)
 	}
-	return p.FieldsInParent(fieldpath.NewSet(gone...)), stay
+	return p.FieldsInParent(fieldpath.NewSet(gone...)), others
+}
+
+// typeAt returns the type of the object at another version; nil if the object's content may differ at that version.
+func (p *Planned) typeAt(version string) *typed.Type {
+	if p.Converter() == nil {
+		return nil
+	}
+	return p.Types.TypeFor(schema.FromAPIVersionAndKind(version, p.Kind.Kind))
 }
 
 // MayShare returns the entries that, after the apply, may also own fields that a manager gains: entries of versions

@@ -292,7 +292,7 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 		if change.From != "" {
 			rows = append(rows, []cell{who, {"moves", 0}, {change.From + " -> " + change.Version, color.Faint}})
 		}
-		removed, stay := p.Fate(change)
+		removed, others := p.Fate(change)
 		for _, part := range []struct {
 			word     string
 			fields   *fieldpath.Set
@@ -310,7 +310,7 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 				rows = append(rows, []cell{who, {part.word, 0}, {path.Short(), color.FgCyan}})
 			}
 		}
-		for _, loss := range stay {
+		for _, loss := range others {
 			row := []cell{who, {"loses", 0}, {loss.Field.Short(), color.FgCyan}}
 			if fate := fateOf(loss); fate != "" {
 				rows[0] = headings("MANAGER", "OWNERSHIP", "FIELD", "VALUE")
@@ -348,11 +348,16 @@ func containerRows(p planning.Planned) (rows [][]cell) {
 	return rows
 }
 
-// fateOf describes what happens to the value of a field that a manager loses.
+// fateOf describes what happens to the value of a field that a manager loses without removing it.
 func fateOf(loss planning.Loss) string {
 	switch {
 	case loss.Absent:
 		return ""
+	case loss.Removed:
+		return "is removed by this apply"
+	case len(loss.Owners) == 0 && len(loss.MayOwn) > 0:
+		e := loss.MayOwn[0]
+		return fmt.Sprintf("stays; %s may own it, at %s", describeKey(e.Key), e.APIVersion)
 	case len(loss.Owners) == 0 && loss.Around:
 		return "stays without an owner: an apply removes it only with the list item or map around it"
 	case len(loss.Owners) == 0:

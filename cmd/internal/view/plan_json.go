@@ -83,9 +83,9 @@ type ownershipJSON struct {
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
 	// Gains are all fields that the manager gains; Shares are the gained fields that other managers are known to own,
-	// too. Shares ignores entries at versions that only the server can compare. Loses are the fields that stay in the
-	// object, and in which the manager no longer owns anything; Abandons are the lost fields that are unowned
-	// afterwards. Removes are the fields that are removed from the object.
+	// too. Shares ignores entries at versions that only the server can compare. Removes are the fields that the manager's
+	// apply removes from the object. Loses are the other fields in which the manager no longer owns anything; Abandons
+	// are the lost fields that stay in the object without an owner.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`
@@ -150,11 +150,11 @@ func ownershipJSONOf(p *planning.Planned, c plans.OwnershipChange) ownershipJSON
 		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion), From: c.From,
 		Gains: pathTexts(p.FieldsInParent(c.Gains)), Shares: pathTexts(p.FieldsInParent(c.Shares)),
 	}
-	removed, stay := p.Fate(c)
+	removed, others := p.Fate(c)
 	out.Removes = pathTexts(removed)
-	for _, loss := range stay {
+	for _, loss := range others {
 		out.Loses = append(out.Loses, loss.Field.String())
-		if len(loss.Owners) == 0 {
+		if len(loss.Owners) == 0 && len(loss.MayOwn) == 0 && !loss.Removed {
 			out.Abandons = append(out.Abandons, loss.Field.String())
 		}
 	}

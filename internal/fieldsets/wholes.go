@@ -1,0 +1,46 @@
+package fieldsets
+
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
+
+// Wholes finds the values of an object that are owned as a whole, such as atomic lists. The same field may be granular
+// at one version and part of a whole at another. It is not safe for concurrent use.
+type Wholes struct {
+	// FieldSet returns the fields that an intent with the whole object would own at a version; nil if they are unknown.
+	FieldSet func(version string) *fieldpath.Set
+	leaves   map[string]*fieldpath.Set // by version
+}
+
+// Around returns p or, if p is inside a value that is owned as a whole at the version, the path of that value.
+func (w *Wholes) Around(p fieldpath.Path, version string) fieldpath.Path {
+	leaves, ok := w.leaves[version]
+	if !ok {
+		if w.leaves == nil {
+			w.leaves = map[string]*fieldpath.Set{}
+		}
+		leaves = w.FieldSet(version).Leaves()
+		w.leaves[version] = leaves
+	}
+	for i, e := range p {
+		member, below := leaves.At(e)
+		if member {
+			return p[:i+1]
+		}
+		leaves = below
+	}
+	return p
+}
+
+// Owns reports whether owned, the fields of an entry of the version, contains p, a path below p, or the path of a value
+// around p that is owned as a whole.
+func (w *Wholes) Owns(owned *fieldpath.Set, version string, p fieldpath.Path) bool {
+	return HasAtOrBelow(owned, w.Around(p, version))
+}
+
+// HasAtOrBelow reports whether s contains p or a path below p.
+func HasAtOrBelow(s *fieldpath.Set, p fieldpath.Path) bool {
+	member := false
+	for _, e := range p {
+		member, s = s.At(e)
+	}
+	return member || !s.IsEmpty()
+}
