@@ -53,7 +53,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but its container is given up;
 //   - an intent can't have live's value, because of duplicates or undeclared fields;
-//   - a conflict is over a field that the API version of the intent does not have, and not all conflicts are forced.
+//   - a conflict is over a field that the intent does not have at its API version, and not all conflicts are forced.
 func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object,
 	decide func(conflicts.Conflicts) []conflicts.Decision, options Options) (*Resolution, error) {
 	options.Force = false
@@ -71,7 +71,10 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	if err != nil {
 		return nil, err
 	}
-	decided, err := decisions(t, plan.Conflicts, tree, version, decide, out)
+	d := decider{t: t, version: version, intent: allPaths(t, tree)}
+	given := tree
+	d.wholes.FieldSet = func(string) *fieldpath.Set { return t.FieldSet(given) }
+	decided, err := d.decisions(plan.Conflicts, given, decide, out)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +110,14 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		}
 		var paths []fieldpath.Path
 		for _, c := range out.Plan.Conflicts {
-			if forced.Has(c.Path) {
+			path := d.inIntent(c)
+			if forced.Has(path) {
 				continue
 			}
-			if _, exists := t.Get(tree, c.Path); !exists {
+			if _, exists := t.Get(tree, path); !exists {
 				return nil, fmt.Errorf("%s: still in conflict with %q after it was decided", c.Path, c.Owner.Manager)
 			}
-			paths = append(paths, withoutKeyField(t, tree, c.Path))
+			paths = append(paths, withoutKeyField(t, tree, path))
 		}
 		if left = fieldpath.NewSet(paths...); left.IsEmpty() {
 			return out, nil
@@ -132,8 +136,25 @@ func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 // waysOut are the decisions that end a conflict.
 var waysOut = []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share}
 
+// decider finds the fields of an intent that are in conflict.
+type decider struct {
+	t       *typed.Type
+	version string
+	intent  *fieldpath.Set // the paths of all values in the intent
+	wholes  fieldsets.Wholes
+}
+
+// inIntent returns the path of the field of the intent that is in conflict: usually the path of the conflict. A path of
+// another version may be inside a field that the intent has as a whole.
+func (d *decider) inIntent(c conflicts.Conflict) fieldpath.Path {
+	if c.APIVersion == d.version {
+		return c.Path
+	}
+	return d.wholes.Around(c.Path, d.version)
+}
+
 // decisions calls decide, and returns the fields of the intent by decision.
-func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, version string,
+func (d *decider) decisions(all conflicts.Conflicts, intent map[string]any,
 	decide func(conflicts.Conflicts) []conflicts.Decision, out *Resolution,
 ) (map[conflicts.Decision][]fieldpath.Path, error) {
 	chosen := decide(slices.Clone(all))
@@ -145,18 +166,17 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 	}
 	fields := map[conflicts.Decision][]fieldpath.Path{}
 	decided := map[string]conflicts.Decision{}
-	inIntent := allPaths(t, intent)
 	isPartial := slices.ContainsFunc(chosen, func(d conflicts.Decision) bool { return d != conflicts.Force })
 	for i, c := range all {
 		decision := chosen[i]
 		if !slices.Contains(waysOut, decision) {
 			return nil, fmt.Errorf("%s: no way out of a conflict: expected one of %s, got %.40q", c.Path, waysOut, decision)
 		}
-		path := c.Path
-		if isPartial && !inIntent.Has(path) {
+		path := d.inIntent(c)
+		if isPartial && !d.intent.Has(path) {
 			return nil, fmt.Errorf("%s: %q owns this field at %s, and the intent, at %s, does not have it: "+
-				"it can only be forced, together with all other conflicts",
-				path, c.Owner.Manager, c.APIVersion, version)
+				"force all conflicts, or change the fields of the intent that set it",
+				path, c.Owner.Manager, c.APIVersion, d.version)
 		}
 		if before, twice := decided[path.String()]; twice && before != decision {
 			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, decision)
@@ -165,7 +185,7 @@ func decisions(t *typed.Type, all conflicts.Conflicts, intent map[string]any, ve
 		if decision == conflicts.Force {
 			out.Forced = append(out.Forced, c)
 		} else {
-			path = withoutKeyField(t, intent, path)
+			path = withoutKeyField(d.t, intent, path)
 		}
 		fields[decision] = append(fields[decision], path)
 	}

@@ -351,7 +351,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 			return nil
 		}, "b: x", "a: z", all(conflicts.GiveUp),
 			`.b: "alice" owns this field at example.dev/v2, and the intent, at example.dev/v1, does not have it: ` +
-				`it can only be forced, together with all other conflicts`},
+				`force all conflicts, or change the fields of the intent that set it`},
 		{"a field made of two", "to give up b gives up half of it", func(from, to string, obj map[string]any) error {
 			if from == "v1" && to == "v2" {
 				a, _ := obj["a"].(string)

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
@@ -186,11 +185,11 @@ type Loss struct {
 // whole value around it, at any version.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
 	version := cmp.Or(change.From, change.Version) // the version of the lost paths
-	after, t := p.ObjectAfter(), cmp.Or(p.typeAt(version), p.Kind.Typ)
+	after, t := p.ObjectAfter(), cmp.Or(p.TypeAt(version), p.Kind.Typ)
 	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans need them
 	list, _ := managedfields.Read(p.Plan.Object)
 	wholes := fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
-		if t := p.typeAt(version); t != nil {
+		if t := p.TypeAt(version); t != nil {
 			return t.FieldSet(after)
 		}
 		return nil
@@ -231,14 +230,6 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		others[i].Field = p.InParent(others[i].Field)
 	}
 	return p.FieldsInParent(fieldpath.NewSet(gone...)), others
-}
-
-// typeAt returns the type of the object at another version; nil if the object's content may differ at that version.
-func (p *Planned) typeAt(version string) *typed.Type {
-	if p.Converter() == nil {
-		return nil
-	}
-	return p.Types.TypeFor(schema.FromAPIVersionAndKind(version, p.Kind.Kind))
 }
 
 // MayShare returns the entries that, after the apply, may also own fields that a manager gains: entries of versions

@@ -67,12 +67,12 @@ func ObjectsAt(
 	t *place.Target, version string, isServed func(schema.GroupVersionKind) bool,
 ) (o advice.Objects, ok bool) {
 	o = ObjectsOf(t)
-	if version == t.Kind.GroupVersion().String() || t.Converter() != nil {
+	hasCluster, _ := t.IsServed()
+	if version == t.Kind.GroupVersion().String() || t.Converter() != nil && !hasCluster {
 		return o, true
 	}
 	gvk := schema.FromAPIVersionAndKind(version, t.Kind.Kind)
 	o.Kinds = []string{place.ArgumentOf(gvk)}
-	hasCluster, _ := t.IsServed()
 	return o, hasCluster && isServed(gvk)
 }
 

@@ -30,7 +30,7 @@ type node struct {
 	kind    Kind
 	state   State
 	entries []int // entries with a path to this node, ascending
-	twice   []int // the entries that own n and its duplicates as one leaf (spec rule 5.4)
+	wholly  []int // the entries that own n as one leaf: with its duplicates (spec rule 5.4), or at another version
 	cursors []cursor
 }
 

@@ -24,6 +24,9 @@ type Options struct {
 	Now time.Time
 	// Type is the type of the object; nil if it is unknown.
 	Type *typed.Type
+	// TypeAt returns the type of the object at another API version; nil if it is unknown. TypeAt itself may be nil. A list
+	// or map that is atomic at the version of an entry is owned as a whole, even if it is not atomic in Type.
+	TypeAt func(apiVersion string) *typed.Type
 	// Managers are names of managers. If there are any, the report has only the lines with fields that these managers
 	// own, and the lines of the structs and lists around them.
 	Managers []string
@@ -53,6 +56,9 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		Name:       textOf(metadata, "name"),
 	}
 	cursors := r.decode(managed, o.Now)
+	if o.TypeAt != nil {
+		r.findWholes(cursors, obj, o.TypeAt)
+	}
 	text, err := printable.Marshal(obj) // as kubectl does, but with unprintable characters escaped
 	if err != nil {
 		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
@@ -109,6 +115,21 @@ func (r *Report) decode(managed any, now time.Time) []cursor {
 		e.Fields = c.below.Len()
 	}
 	return cursors
+}
+
+// findWholes sets the wholes of the cursors whose entries have another version than the object.
+func (r *Report) findWholes(cursors []cursor, obj map[string]any, typeAt func(string) *typed.Type) {
+	found := map[string]*fieldpath.Set{r.APIVersion: nil}
+	for i := range cursors {
+		version := r.Entries[i].APIVersion
+		if _, ok := found[version]; !ok {
+			found[version] = nil
+			if t := typeAt(version); t != nil {
+				found[version] = t.FieldSet(obj).Leaves()
+			}
+		}
+		cursors[i].wholes = found[version]
+	}
 }
 
 // addAbsent adds to an entry's absent paths all paths at and below a child of n that the object lacks.

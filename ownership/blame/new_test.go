@@ -165,6 +165,25 @@ func TestManagers(t *testing.T) {
 	require.Equal(t, "data:\n  a: |\n    one\n\n    two\n", yamlOf(r), "all lines of a string")
 }
 
+// TestAtomicAtAnotherVersion: the owner of a value that is atomic at the version of its entry owns everything in it.
+func TestAtomicAtAnotherVersion(t *testing.T) {
+	spec := func(m *typed.Map) *typed.Type {
+		return &typed.Type{Map: typed.NewMap(map[string]typed.Field{"spec": {Type: &typed.Type{Map: m}}}, nil)}
+	}
+	granular := spec(typed.NewMap(nil, typed.Deduced()))
+	r := report(t, owned(t, `{a: {b: x}}`, `{"f:spec":{}}`), blame.Options{
+		Type: granular, TypeAt: func(version string) *typed.Type {
+			require.Equal(t, "v1", version)
+			return spec(typed.NewMap(nil, typed.Deduced()).WithAtomic(true))
+		},
+	})
+	require.Equal(t, "whole a", states(r)[".spec.a.b"])
+	r = report(t, owned(t, `{a: {b: x}}`, `{"f:spec":{}}`), blame.Options{
+		Type: granular, TypeAt: func(string) *typed.Type { return granular },
+	})
+	require.Equal(t, "unowned", states(r)[".spec.a"], "the manager owned an empty map")
+}
+
 func TestLines(t *testing.T) {
 	r := report(t, read(t, `{data: {a: "one\n\ntwo\n", b: `+strings.Repeat("word ", 30)+`}, spec: {}}`), blame.Options{})
 	var got []string

@@ -18,11 +18,15 @@ type cursor struct {
 	// several is true below duplicate items. A field that one duplicate lacks may be in another, so fields below them
 	// are never reported as absent.
 	several bool
+	// wholes are the values below the node that are owned as a whole at the entry's version; nil if that is the object's
+	// version, or if they are unknown.
+	wholes *fieldpath.Set
 }
 
 // place is the ownership that a node inherits from its parents.
 type place struct {
-	whole []int // entries that own the node through an atomic list or map, or a duplicate item, around it
+	// whole are the entries that own the node through an atomic list or map, or a duplicate item, around it.
+	whole []int
 	// exempt is true if the node never has an owner. below has the paths in the node that never have an owner; in an
 	// exempt node, nil means all paths.
 	exempt bool
@@ -45,8 +49,8 @@ func (r *Report) visit(n *node, where place) bool {
 	switch {
 	case n.kind == Atomic && len(n.entries) > 0:
 		inside = n.entries
-	case len(n.twice) > 0:
-		inside = slices.Compact(n.twice)
+	case len(n.wholly) > 0:
+		inside = slices.Compact(n.wholly)
 	}
 	owned := false
 	for i, child := range n.children {
@@ -85,6 +89,7 @@ func (r *Report) distribute(n *node) {
 	for _, c := range n.cursors {
 		for e, held := range c.below.Level() {
 			targets := find(e)
+			isWhole, wholes := c.wholes.At(e)
 			if len(targets) == 0 && !c.several {
 				r.addAbsent(c.entry, n, e, held)
 			}
@@ -96,11 +101,11 @@ func (r *Report) distribute(n *node) {
 				if held.Member {
 					child.entries = append(child.entries, c.entry)
 				}
-				if len(targets) > 1 && held.Below == nil {
-					child.twice = append(child.twice, c.entry)
+				if held.Below == nil && (isWhole || len(targets) > 1) {
+					child.wholly = append(child.wholly, c.entry)
 				}
 				if held.Below != nil {
-					child.cursors = append(child.cursors, cursor{c.entry, held.Below, c.several || len(targets) > 1})
+					child.cursors = append(child.cursors, cursor{c.entry, held.Below, c.several || len(targets) > 1, wholes})
 				}
 			}
 		}

@@ -101,7 +101,7 @@ func (b *blaming) add(t *place.Target) {
 		now = b.env.Now()
 	}
 	report, err := blame.New(view.Hide(t.Object), blame.Options{
-		Now: now, Type: t.Kind.Typ, Managers: b.managers, ManagedFields: b.managedFields,
+		Now: now, Type: t.Kind.Typ, TypeAt: t.TypeAt, Managers: b.managers, ManagedFields: b.managedFields,
 	})
 	if err != nil {
 		b.errs = append(b.errs, fmt.Errorf("%s: %w", t.Title(), err))

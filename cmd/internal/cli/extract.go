@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -37,6 +38,9 @@ named on stderr. If the manager applies this manifest, it still owns every field
 the manifest. Use extract if a manager's manifest is lost, or if fields were moved
 to a manager that has no manifest yet.
 
+The manifest has the API version of the manager's entry, unless you name another
+version, as in horizontalpodautoscaler.v2.autoscaling/web.
+
 Objects are chosen as for blame, see tenure blame --help. Objects in which the
 manager owns nothing are omitted, but it is an error to select such an object by its
 name or by -f.
@@ -48,7 +52,11 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 			return flags.withObjects(args, func(p place.Place, targets []*place.Target, missing error) error {
 				printed := 0
 				for _, t := range targets {
-					manifest, err := flags.extracted(p, t.Stored(), of.keyFor(t), fields)
+					key := of.keyFor(t)
+					if !flags.namesVersion(args, t) {
+						t = flags.atEntries(p, t, key)
+					}
+					manifest, err := flags.extracted(p, t.Stored(), key, fields)
 					switch {
 					case errors.Is(err, errNothing) && !t.Asked:
 					case err != nil:
@@ -73,6 +81,45 @@ Exit status: 0 on success, 1 if the manager owns nothing, or on any error.`,
 	addFormat(env, cmd, &format, "yaml", "json")
 	flags.completeOwners()
 	return cmd
+}
+
+// namesVersion reports whether the command line selects the object at a version: by a manifest, or by arguments such as
+// horizontalpodautoscaler.v2.autoscaling/web.
+func (f *objectFlags) namesVersion(args []string, t *place.Target) bool {
+	for _, arg := range args {
+		kinds, _, _ := strings.Cut(arg, "/")
+		for kind := range strings.SplitSeq(kinds, ",") {
+			gvr, _ := schema.ParseResourceArg(kind)
+			if gvr != nil && gvr.GroupVersion() == t.Kind.GroupVersion() {
+				return true
+			}
+		}
+	}
+	return !f.inputs.Empty()
+}
+
+// atEntries returns the object at the version of the entries that a key selects, if they have a single version and the
+// object can be read at it. Otherwise, it returns t.
+func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfields.Key) *place.Target {
+	entries, err := managedfields.Read(place.Wrap(t.Object))
+	others := slices.DeleteFunc(entries, func(e managedfields.Entry) bool { return !ownership.Selects(key, e.Key) })
+	if err != nil || len(others) == 0 || t.Kind.Unknown != nil {
+		return t
+	}
+	version := others[0].APIVersion
+	isOther := func(e managedfields.Entry) bool { return e.APIVersion != version }
+	gvk := schema.FromAPIVersionAndKind(version, t.Kind.Kind)
+	if slices.ContainsFunc(others, isOther) || gvk == t.Kind.GroupVersionKind || !p.IsServed(gvk) {
+		return t
+	}
+	at, _, err := p.Live(f.env.Context, map[string]any{
+		"apiVersion": version, "kind": gvk.Kind, "metadata": map[string]any{"name": t.Name, "namespace": t.Namespace},
+	})
+	if err != nil || at.Object == nil || at.Object["apiVersion"] != version && at.Converter() == nil {
+		return t
+	}
+	at.Asked = t.Asked
+	return at
 }
 
 // extracted returns a manifest with the fields that a manager owns in an object: the named fields, or all if none are
@@ -127,25 +174,34 @@ func (f *objectFlags) extracted(
 	return intent.Object, nil
 }
 
-// checkVersions returns an error if an entry with some of the fields has another version than the object, and the kind
-// can't be converted here. If the cluster serves the entry's version, the error contains a command that extracts the
-// entry.
+// checkVersions returns an error if an entry has some of the fields at another version than the object's, and they
+// differ at the object's version or can't be converted here. If the cluster serves the entry's version, the error
+// contains a command that extracts the entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
 ) error {
 	entries, err := managedfields.Read(place.Wrap(t.Object))
-	if err != nil || t.Converter() != nil {
+	if err != nil {
+		return err
+	}
+	edit, err := t.Mover(f.env.Now).Edit(f.env.Context, place.Wrap(t.Object))
+	if err != nil {
 		return err
 	}
 	fields = fields.RecursiveDifference(fieldpath.NewSet(fieldpath.NewPath("metadata"))) // the same at all versions
 	for i := range entries {
 		e := &entries[i]
-		if e.APIVersion == t.Kind.GroupVersion().String() || !ownership.Selects(key, e.Key) ||
-			e.Intersection(fields).IsEmpty() {
+		of, own := e.Intersection(fields), t.Kind.GroupVersion().String()
+		if e.APIVersion == own || !ownership.Selects(key, e.Key) || of.IsEmpty() {
 			continue
 		}
+		if t.Converter() != nil {
+			if differ, err := edit.Differ(of, e.APIVersion, own, ""); err == nil && differ.IsEmpty() {
+				continue
+			}
+		}
 		err := fmt.Errorf("%s owns fields at %s, and the object was read at %s", advice.Owner(e.Key), e.APIVersion,
-			t.Kind.GroupVersion())
+			own)
 		o, ok := planning.ObjectsAt(t, e.APIVersion, p.IsServed)
 		if !ok {
 			return err

@@ -233,7 +233,9 @@ func (f *reportFlags) printDrift(args []string) error {
 }
 
 // noteEmpty notes that there was nothing to compare with the policy, for example in a namespace that does not exist.
-func (f *reportFlags) noteEmpty() { f.env.NoteUnread(errors.New("no objects found: nothing was compared")) }
+func (f *reportFlags) noteEmpty() {
+	f.env.NoteUnread(errors.New("no objects found: nothing was compared"))
+}
 
 // noteUnmanaged notes that an object in a file can't be checked, because it has no managed fields.
 func (f *reportFlags) noteUnmanaged(t *place.Target) {

@@ -20,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/fights"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // shown is an object as it is sent to the page. Object and Findings are HTML.
@@ -106,7 +107,11 @@ func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 		return nil, err
 	}
 	gvk := schema.FromAPIVersionAndKind(fmt.Sprint(tree["apiVersion"]), fmt.Sprint(tree["kind"]))
-	report, err := blame.New(view.Hide(tree), blame.Options{Now: now, Type: m.Type(gvk)})
+	report, err := blame.New(view.Hide(tree), blame.Options{
+		Now: now, Type: m.Type(gvk), TypeAt: func(version string) *typed.Type {
+			return m.Type(schema.FromAPIVersionAndKind(version, gvk.Kind))
+		},
+	})
 	if err != nil {
 		return nil, err
 	}

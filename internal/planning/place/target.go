@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/strategy"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -146,6 +147,14 @@ func (t *Target) Converter() fieldmanager.Converter {
 		return fieldmanager.NoneConverter{}
 	}
 	return nil
+}
+
+// TypeAt returns the type of the object at an API version; nil if the object's content may differ at that version.
+func (t *Target) TypeAt(version string) *typed.Type {
+	if t.Converter() == nil {
+		return nil
+	}
+	return t.Types.TypeFor(schema.FromAPIVersionAndKind(version, t.Kind.Kind))
 }
 
 // PlanOptions returns the options for plans for the object: whether a server sets the schema's defaults, and stores
