@@ -34,6 +34,11 @@ type Preview struct {
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
+	// IsExpected is true if the next apply applies the expected intent. If the actual intent has a field that is in
+	// Removed, the next apply sets it.
+	IsExpected bool
+	// Sets are the moved fields whose values the next apply changes, if it applies the expected intent.
+	Sets *fieldpath.Set
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
 	// (spec rule 4.2). Nil if Removed is nil.
@@ -85,7 +90,7 @@ func (m *move) previewApply(updated runtime.Object) {
 	if _, err := m.Extract(nil, version, ""); err != nil {
 		return // only a server knows the version, or can convert the object to it
 	}
-	m.preview.IsKnown = true
+	m.preview.IsKnown, m.preview.IsExpected = true, m.Intent == nil
 	next := m.Next(updated, m.target.Key, version, m.intent)
 	if m.preview.Next = next.Err; next.Err != nil {
 		return
@@ -95,17 +100,23 @@ func (m *move) previewApply(updated runtime.Object) {
 	}
 	removed := next.Deletes
 	if version == m.target.APIVersion {
-		removed = removed.AtOrBelow(changed(next.Plan))
+		removed = removed.AtOrBelow(changed(next.Plan, ""))
+	}
+	if version == m.target.APIVersion && m.preview.IsExpected {
+		moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
+		m.preview.Sets = changed(next.Plan, plans.Modified).Intersection(moved)
 	}
 	m.preview.Removed, m.preview.Lost = removed, next.Keeps.Union(next.Deletes.Difference(removed))
 }
 
-// changed returns the fields that an apply removes or sets. A removed field with a default, which the server sets
-// again, does not change.
-func changed(plan *plans.Plan) *fieldpath.Set {
+// changed returns the fields that an apply changes in the given way, or in any way if kind is empty. A removed field
+// with a default, which the server sets again, does not change.
+func changed(plan *plans.Plan, kind plans.ChangeKind) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for change := range plan.Changes() {
-		paths = append(paths, change.Path)
+		if kind == "" || change.Kind == kind {
+			paths = append(paths, change.Path)
+		}
 	}
 	return fieldpath.NewSet(paths...)
 }
@@ -120,8 +131,12 @@ func (p Preview) Render(w io.Writer, what string) error {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
 	if !p.Removed.IsEmpty() {
-		r.printf("removed by the next apply\n")
+		r.printf("removed by the next apply%s\n", p.unless(", or set to the value that its manifest has"))
 		r.fields("  ", shown(p.Removed, true))
+	}
+	if !p.Sets.IsEmpty() {
+		r.printf("set to another value by the next apply\n")
+		r.fields("  ", shown(p.Sets, false))
 	}
 	if !p.Lost.IsEmpty() {
 		r.printf("kept by the next apply, but no longer owned\n")
@@ -141,7 +156,15 @@ func (p Preview) Render(w io.Writer, what string) error {
 	return err
 }
 
-// Summary returns the preview in one line: how many fields move, and which fields the next apply then removes or
+// unless returns a condition for Removed if the next intent is only expected.
+func (p Preview) unless(condition string) string {
+	if p.IsExpected {
+		return condition
+	}
+	return ""
+}
+
+// Summary returns the preview in one line: how many fields move, and which fields the next apply then removes, sets or
 // conflicts with. what names the object. [Preview.Render] lists all fields.
 func (p Preview) Summary(what string) string {
 	moves := 0
@@ -154,14 +177,18 @@ func (p Preview) Summary(what string) string {
 	switch {
 	case !p.IsKnown:
 		line += "; what the next apply removes is not known without the intent"
-	case lost.IsEmpty() && len(p.Half) == 0:
+	case lost.IsEmpty() && p.Sets.IsEmpty() && len(p.Half) == 0:
 		line += "; nothing is lost"
 	}
 	if removed.Has(annotationPath) {
 		line += "; removed: the annotation of client-side apply"
 	}
 	if !lost.IsEmpty() {
-		line += "; the next apply removes " + some(lost)
+		unless := p.unless(", or sets to the value that its manifest has,")
+		line += fmt.Sprintf("; the next apply removes%s %s", unless, some(lost))
+	}
+	if !p.Sets.IsEmpty() {
+		line += "; the next apply sets another value for " + some(p.Sets.Leaves())
 	}
 	var found conflicts.Conflicts
 	switch {

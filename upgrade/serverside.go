@@ -42,8 +42,8 @@ type ServerSideOptions struct {
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move, too. If it is nil, the preview expects the fields that
-	// Manager already applies or, if it applies none, the intent in the annotation.
+	// Intent is the next intent of Manager, whose fields move, too. If it is nil, the preview expects the intent in the
+	// annotation if it was applied last, and otherwise the fields that Manager already applies.
 	Intent runtime.Object
 	// Plan has the options for planning the next apply, as in [ownership.Mover].
 	Plan plans.Options
@@ -152,25 +152,33 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	return m, nil
 }
 
-// expected returns the next intent as far as it is known: the fields that the manager already applies or, if it applies
-// none, the annotation if it is about the object. It returns nil if there is neither. The intent never has the
-// annotation itself.
+// expected returns the next intent as far as it is known: the annotation if it was applied last, and otherwise the
+// fields that the manager already applies. It returns nil if there is neither. The intent never has the annotation
+// itself.
 func (m *move) expected() *unstructured.Unstructured {
-	if m.exists {
-		applied := m.target.Owned().Difference(fieldpath.NewSet(annotationPath))
-		intent, err := m.Extract(applied, m.target.APIVersion, m.Subresource)
-		if err != nil {
-			return nil
-		}
-		return intent
-	}
 	accessor, err := meta.Accessor(m.object)
-	if m.last == nil || err != nil || m.last.GroupVersionKind().GroupKind() != m.Kind.GroupKind() ||
-		m.last.GetName() != accessor.GetName() ||
-		!slices.Contains([]string{"", accessor.GetNamespace()}, m.last.GetNamespace()) {
-		return nil
+	isAbout := m.last != nil && err == nil && m.last.GroupVersionKind().GroupKind() == m.Kind.GroupKind() &&
+		m.last.GetName() == accessor.GetName() &&
+		slices.Contains([]string{"", accessor.GetNamespace()}, m.last.GetNamespace())
+	switch {
+	case isAbout && (!m.exists || m.isAnnotationLater()):
+		return m.last
+	case m.exists:
+		applied := m.target.Owned().Difference(fieldpath.NewSet(annotationPath))
+		if intent, err := m.Extract(applied, m.target.APIVersion, m.Subresource); err == nil {
+			return intent
+		}
 	}
-	return m.last
+	return nil
+}
+
+// isAnnotationLater reports whether the annotation was applied after the last apply of the manager: the manager owns
+// it, because it moved and the manager has not applied since, or an updater has set it later.
+func (m *move) isAnnotationLater() bool {
+	set := fieldpath.NewSet(annotationPath)
+	isLater := func(e managedfields.Entry) bool { return m.target.Time.Before(e.Time) }
+	return m.target.Owned().Has(annotationPath) ||
+		slices.ContainsFunc(owners(m.Entries, metav1.ManagedFieldsOperationUpdate, set), isLater)
 }
 
 // isFrom reports whether k is the key of an Update entry from which fields move.

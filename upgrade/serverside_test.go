@@ -288,6 +288,8 @@ func TestSummary(t *testing.T) {
 			upgrade.Preview{IsKnown: true, Removed: labels(2)}},
 		{"many", `the next apply removes .metadata.labels.0, .metadata.labels.1, .metadata.labels.2, .metadata.labels.3, ` +
 			`.metadata.labels.4 and 2 more`, upgrade.Preview{IsKnown: true, Removed: labels(7)}},
+		{"another value", `the next apply sets another value for .metadata.labels.0`,
+			upgrade.Preview{IsKnown: true, Sets: labels(1)}},
 		{"a conflict", `nothing is lost; in conflict: .metadata.labels.0 of "editor"`, upgrade.Preview{IsKnown: true,
 			Next: conflicts.Conflicts{{Owner: other, Path: fieldpath.NewPath("metadata", "labels", "0")}}}},
 		{"another error", `nothing is lost; the next apply fails: full`,
@@ -478,8 +480,8 @@ func TestUndecodableStays(t *testing.T) {
 	require.Len(t, owners, 1)
 }
 
-// TestExpectedIntent: without a next intent, the fields that the manager already applies are expected of it, and else
-// the annotation, if it is about the object.
+// TestExpectedIntent: without a next intent, the annotation is expected if it is about the object and was applied last,
+// and otherwise the fields that the manager already applies.
 func TestExpectedIntent(t *testing.T) {
 	annotate := func(text string) func(s *server) {
 		return func(s *server) {
@@ -490,8 +492,8 @@ func TestExpectedIntent(t *testing.T) {
 		name, want string
 		prepare    func(s *server)
 	}{
-		{"the annotation", "the next apply removes .data.c", func(*server) {}},
-		{"the fields that the manager applies", "the next apply removes .data.b, .data.c", func(s *server) {
+		{"the annotation", "the next apply removes, or sets to the value that its manifest has, .data.c", func(*server) {}},
+		{"the fields that the manager applies", "its manifest has, .data.b, .data.c", func(s *server) {
 			s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1", d: "4"}}`)
 		}},
 		{"an annotation of another kind", "what the next apply removes is not known",
