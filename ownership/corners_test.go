@@ -314,7 +314,7 @@ one Update example.dev/v1  never {"f:spec":{"f:m":{}}}`, owners(t, r.Object))
 
 	gone := withEntries(t, "spec: {a: x}", `one Update example.dev/v0 {"f:spec":{"f:a":{}}}`)
 	_, err = mover.Do(t.Context(), gone, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
-	require.EqualError(t, err, "no type for example.dev/v0, Kind=Widget")
+	require.EqualError(t, err, `the entry of "one" (Update) is at example.dev/v0, which is not served or not known`)
 	r, err = mover.Do(t.Context(), gone, ownership.Drop{From: manager("one")})
 	require.NoError(t, err, "what a version that is gone left behind can be dropped")
 	require.Empty(t, owners(t, r.Object))

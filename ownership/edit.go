@@ -81,6 +81,31 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	return e, nil
 }
 
+// VersionError reports an entry whose fields can't be read, because the type of its version is not known: usually, the
+// version is no longer served.
+type VersionError struct {
+	Entry managedfields.Key
+	// Version is the version of the entry. An Apply entry has no version in its Key.
+	Version string
+	Err     error
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the entry of %s is at %s, which is not served or not known", e.Entry, e.Version)
+}
+
+func (e *VersionError) Unwrap() error { return e.Err }
+
+// CheckVersions returns a [VersionError] for the first of the entries whose version is not known.
+func (e *Edit) CheckVersions(entries ...managedfields.Entry) error {
+	for _, entry := range entries {
+		if _, err := e.Type(entry.APIVersion); err != nil && e.mover.Types != nil {
+			return &VersionError{entry.Key, entry.APIVersion, err}
+		}
+	}
+	return nil
+}
+
 // Manager returns a field manager for writes of the object at a version.
 func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager, error) {
 	gv, err := schema.ParseGroupVersion(version)

@@ -152,6 +152,9 @@ func (a Adopt) do(e *Edit) error {
 	}
 	entry := e.Entries.Get(to)
 	if entry != nil {
+		if err := e.CheckVersions(*entry); err != nil {
+			return err
+		}
 		source.APIVersion = entry.APIVersion
 	}
 	m, err := e.Manager(source.APIVersion, to.Subresource)
@@ -276,6 +279,9 @@ func (e *Edit) give(to managedfields.Key, source managedfields.Entry, fields *fi
 		return err
 	}
 	if to.Operation == metav1.ManagedFieldsOperationApply {
+		if err := e.CheckVersions(source); err != nil {
+			return err
+		}
 		closed, _, _, err := e.closed(fields, source.APIVersion, to.Subresource)
 		if err != nil {
 			return err
@@ -297,6 +303,15 @@ func (e *Edit) put(to managedfields.Key, source managedfields.Entry, fields *fie
 			return fmt.Errorf("%w; drop it first", err)
 		}
 		version = into.APIVersion
+	}
+	if version != source.APIVersion {
+		other := source
+		if into != nil {
+			other = *into
+		}
+		if err := e.CheckVersions(source, other); err != nil {
+			return err
+		}
 	}
 	differ, err := e.Differ(fields, source.APIVersion, version, to.Subresource)
 	if err != nil {

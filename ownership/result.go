@@ -68,9 +68,13 @@ func (e *Edit) planAll(r *Result) {
 			continue
 		}
 		version := cmp.Or(last.APIVersion, c.Version)
-		intent, err := e.Extract(last.Owned(), version, c.Manager.Subresource)
-		next := Next{Manager: c.Manager, Err: err}
-		if err == nil {
+		next := Next{Manager: c.Manager}
+		next.Err = e.CheckVersions(managedfields.NewEntry(c.Manager, version, nil, nil))
+		var intent *unstructured.Unstructured
+		if next.Err == nil {
+			intent, next.Err = e.Extract(last.Owned(), version, c.Manager.Subresource)
+		}
+		if next.Err == nil {
 			next = e.Next(r.Object, c.Manager, version, intent)
 		}
 		next.Intent = intent

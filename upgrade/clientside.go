@@ -43,8 +43,8 @@ var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 //
 // Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing.
 //
-// The error is ErrNoApplyEntry if the manager has applied nothing, and a *managedfields.Error if an entry that must
-// change is malformed. The name To must be valid (spec rule 2.2). Send Patch as the manager To.
+// The error is ErrNoApplyEntry if the manager has applied nothing, an *ownership.VersionError if the type at the version
+// of its entry is not known, and a *managedfields.Error if an entry that must change is malformed. The name To must be valid (spec rule 2.2). Send Patch as the manager To.
 func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) (Result, error) {
 	to := cmp.Or(o.To, ClientSideManager)
 	if err := managedfields.ValidateManager(to); err != nil {
@@ -64,6 +64,9 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 		return Result{}, err
 	}
 	version := mine.APIVersion
+	if err := e.CheckVersions(mine); err != nil {
+		return Result{}, err
+	}
 	t, err := e.Type(version)
 	if err != nil {
 		return Result{}, err

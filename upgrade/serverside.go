@@ -83,7 +83,8 @@ func (r Result) String() string { return r.Preview.Summary("object") }
 // ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
 // describes which fields. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
-// The error is a *managedfields.Error if an entry that must change is malformed. A missing annotation is not an error:
+// The error is a *managedfields.Error if an entry that must change is malformed, and an *ownership.VersionError if the
+// type at the version of Manager's entry is not known. A missing annotation is not an error:
 // then only fields that Manager already applies or that are in Intent move. An annotation that is malformed, or that
 // can't be converted to the version of Manager's entry, is an error, except with Everything.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
@@ -145,6 +146,11 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	}
 	if err := m.aim(); err != nil {
 		return nil, err
+	}
+	if m.exists && o.Types != nil { // without Types, everything moves
+		if err := m.CheckVersions(m.target); err != nil {
+			return nil, err
+		}
 	}
 	if m.Intent == nil {
 		m.intent = m.expected()

@@ -253,6 +253,14 @@ func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	}
 }
 
+// UnknownVersion drops an entry whose version is not served or not known.
+func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
+	return Suggestion{
+		Why:    fmt.Sprintf("let %q apply at a version that is served, or drop the entry", entry.Manager),
+		Action: Drop{o, ownership.Drop{From: entry}}, Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
 // Undecodable drops an entry that can't be decoded.
 func Undecodable(o Objects, entry managedfields.Key) Suggestion {
 	return Suggestion{

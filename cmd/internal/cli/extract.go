@@ -195,6 +195,9 @@ func (f *objectFlags) checkVersions(
 		if e.APIVersion == own || !ownership.Selects(key, e.Key) || of.IsEmpty() {
 			continue
 		}
+		if err := edit.CheckVersions(*e); err != nil {
+			return f.withAdvice(t, err)
+		}
 		if t.Converter() != nil {
 			if differ, err := edit.Differ(of, e.APIVersion, own, ""); err == nil && differ.IsEmpty() {
 				continue

@@ -87,7 +87,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 	}
 	result, err := m.move(t)
 	if err != nil {
-		return next, err
+		return next, m.withAdvice(t, err)
 	}
 	var preview bytes.Buffer
 	if err := result.preview(&preview, view.PaletteFor(m.env, m.env.Stderr)); err != nil {

@@ -19,10 +19,12 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
@@ -254,6 +256,16 @@ func withoutToken(args []string) []string {
 func (f *placeFlags) undecodable(err error, drop advice.Suggestion) error {
 	suggest := f.suggest()
 	return fmt.Errorf("%w; %s; to remove it: %s", err, drop.Why, suggest.Line(suggest.Arguments(drop)))
+}
+
+// withAdvice adds to an [ownership.VersionError] what to do about the entry. It returns other errors unchanged.
+func (f *placeFlags) withAdvice(t *place.Target, err error) error {
+	var unknown *ownership.VersionError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	way, suggest := advice.UnknownVersion(planning.ObjectsOf(t), unknown.Entry), f.suggest()
+	return fmt.Errorf("%w; %s: %s", err, way.Why, suggest.Line(suggest.Arguments(way)))
 }
 
 // flagsOf returns, as arguments, the flags that the user set and for which isWanted returns true.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/kinds"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -101,18 +103,21 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 		o.Also = upgrade.RestartedAt()
 	}
 	also, err := f.alsoFields(t)
+	if err == nil {
+		err = f.checkFrom(t)
+	}
 	if err != nil {
 		return moveResult{}, err
 	}
 	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
 	switch {
-	case err != nil || result.Changed || !t.Asked:
-	case len(o.From) == 0:
+	case err != nil || result.Changed:
+	case len(o.From) > 0:
+		err = fmt.Errorf("%w: no field of --from is known to be applied: name the next manifest with --intent, or move "+
+			"all fields with --everything", errNothing)
+	case t.Asked:
 		f.nameUpdaters(t)
-	case len(result.Preview.Left) > 0:
-		fmt.Fprintf(f.env.Stderr, "note: %s: no field of --from is known to be applied: name the next manifest with "+
-			"--intent, or move all fields with --everything\n", t.Title())
 	}
 	moved, err := upgradeResult(t, result, o.Manager, err)
 	if !f.details {
@@ -124,42 +129,74 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	return moved, err
 }
 
-// nameUpdaters prints the managers that --from could name, if no Update entry owns the annotation of client-side apply.
-func (f *upgradeFlags) nameUpdaters(t *place.Target) {
-	var names []string
-	entries, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
-	for _, e := range entries {
-		if e.Owned().Has(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)) {
-			return
-		}
-		if e.Subresource == f.options.Subresource {
-			names = append(names, strconv.Quote(e.Manager))
-		}
-	}
-	if len(names) > 0 {
-		fmt.Fprintf(f.env.Stderr, "note: %s: no updater owns the annotation of client-side apply: use --everything "+
-			"and one of these for --from: %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
-	}
+// updaters returns the Update entries from which fields may move.
+func (f *upgradeFlags) updaters(t *place.Target) (managedfields.Entries, error) {
+	entries, err := managedfields.Read(place.Wrap(t.Object))
+	return slices.DeleteFunc(entries, func(e managedfields.Entry) bool {
+		return e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != f.options.Subresource
+	}), err
 }
 
-// alsoFields returns the paths of --also that an Update entry owns. It ignores other paths, because only some of the
-// objects may have them.
+// checkFrom returns errNothing if a manager of --from has no Update entry in an object that the user named.
+func (f *upgradeFlags) checkFrom(t *place.Target) error {
+	updaters, err := f.updaters(t)
+	for _, name := range f.options.From {
+		isFrom := func(e managedfields.Entry) bool { return e.Manager == name }
+		if err == nil && t.Asked && !slices.ContainsFunc(updaters, isFrom) {
+			err = fmt.Errorf("%w: --from: manager %q has no Update entry for %s", errNothing, name, f.resource())
+		}
+	}
+	return err
+}
+
+// resource names the resource of the entries that move.
+func (f *upgradeFlags) resource() string {
+	if f.options.Subresource == "" {
+		return "the main resource"
+	}
+	return fmt.Sprintf("the subresource %q", f.options.Subresource)
+}
+
+// nameUpdaters prints the managers that --from could name, if neither an Update entry nor the manager owns the annotation
+// of client-side apply.
+func (f *upgradeFlags) nameUpdaters(t *place.Target) {
+	annotation := fieldpath.NewSet(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
+	appliers, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationApply, annotation)
+	updaters, err := f.updaters(t)
+	isManager := func(e managedfields.Entry) bool { return e.Manager == f.options.Manager }
+	isOwner := func(e managedfields.Entry) bool { return !e.Intersection(annotation).IsEmpty() }
+	if err != nil || len(updaters) == 0 || slices.ContainsFunc(appliers, isManager) ||
+		slices.ContainsFunc(updaters, isOwner) {
+		return
+	}
+	var names []string
+	for _, e := range updaters {
+		names = append(names, strconv.Quote(e.Manager))
+	}
+	fmt.Fprintf(f.env.Stderr, "note: %s: no updater owns the annotation of client-side apply: use --everything "+
+		"and one of these for --from: %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
+}
+
+// alsoFields returns the paths of --also that an Update entry owns. If no Update entry owns such a path, it returns
+// errNothing for an object that the user named. In other objects, it ignores the path, because only some of them may
+// have it.
 func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
-	entries, err := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationUpdate, nil)
+	updaters, err := f.updaters(t)
 	if err != nil {
 		return nil, err
 	}
 	var known, out *fieldpath.Set
-	for _, e := range entries {
+	for _, e := range updaters {
 		known = known.Union(e.Owned())
 	}
 	for _, text := range f.also {
 		fields, err := namedFields([]string{text}, known)
 		var none *fieldError
-		if errors.As(err, &none) && len(none.found) == 0 {
-			continue
-		}
-		if err != nil {
+		isNone := errors.As(err, &none) && len(none.found) == 0
+		switch {
+		case isNone && t.Asked:
+			return nil, fmt.Errorf("%w: --also: no Update entry for %s owns %s", errNothing, f.resource(), text)
+		case err != nil && !isNone:
 			return nil, err
 		}
 		out = out.Union(fields)
