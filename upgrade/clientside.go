@@ -41,10 +41,12 @@ var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 // kubectl apply had created it. Entries of subresources do not change, because client-side apply does not write
 // subresources.
 //
-// Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing.
+// Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing. After
+// [ToServerSide], the annotation also lacks the fields that other managers owned, the Others of its Preview.
 //
-// The error is ErrNoApplyEntry if the manager has applied nothing, an *ownership.VersionError if the type at the version
-// of its entry is not known, and a *managedfields.Error if an entry that must change is malformed. The name To must be valid (spec rule 2.2). Send Patch as the manager To.
+// The error is ErrNoApplyEntry if the manager has applied nothing, an *ownership.VersionError if the type at the
+// version of its entry is not known, and a *managedfields.Error if an entry that must change is malformed. The
+// name To must be valid (spec rule 2.2). Send Patch as the manager To.
 func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) (Result, error) {
 	to := cmp.Or(o.To, ClientSideManager)
 	if err := managedfields.ValidateManager(to); err != nil {

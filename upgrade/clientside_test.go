@@ -137,7 +137,7 @@ func TestClientSideErrors(t *testing.T) {
 		upgrade.ClientSideOptions{Types: builtin, Manager: "nobody"})
 	require.ErrorIs(t, err, upgrade.ErrNoApplyEntry)
 	_, err = upgrade.ToClientSide(context.Background(), s.live, upgrade.ClientSideOptions{Manager: "flux"})
-	require.ErrorContains(t, err, "no such kind and version among the types")
+	require.ErrorContains(t, err, `the entry of "flux" (Apply) is at v1, which is not served or not known`)
 
 	for _, empty := range []runtime.Object{(*metav1.PartialObjectMetadata)(nil), manifest(web),
 		manifest(`{apiVersion: v2, kind: ConfigMap}`), manifest(`{apiVersion: v1, kind: ConfigMap, data: x}`)} {
@@ -220,5 +220,5 @@ func TestClientSideVersions(t *testing.T) {
 			"fieldsV1": map[string]any{"f:spec": map[string]any{}}}},
 		"metadata", "managedFields")
 	_, err = upgrade.ToClientSide(context.Background(), live, o)
-	require.ErrorContains(t, err, "unexpected GroupVersion string: a/b/c")
+	require.ErrorContains(t, err, `the entry of "flux" (Apply) is at a/b/c, which is not served or not known`)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +45,8 @@ type Preview struct {
 	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries
 	Released bool
-	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them.
+	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them, and a
+	// move back to client-side apply does not restore them in the annotation.
 	Others managedfields.Entries
 	// Half are items of keyed lists that both the applier and an updater own, but in which the applier alone owns some
 	// of the fields. If the applier drops such an item, the item remains without the fields that only the applier
@@ -62,11 +62,9 @@ func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldp
 	return append(parts, managedfields.NewEntry(e.Key, e.APIVersion, e.Time, set))
 }
 
-// previewOthers finds fields of the annotation that others own, and half-owned items.
+// previewOthers finds fields of the annotation that others own, at any version, and half-owned items.
 func (m *move) previewOthers() {
-	others := slices.DeleteFunc(slices.Clone(m.Entries), func(e managedfields.Entry) bool {
-		return e.Key == m.target.Key || e.APIVersion != m.target.APIVersion
-	})
+	others := m.Entries.Without(m.target.Key)
 	mine := m.target.Owned()
 	sole := mine.Difference(others.OwnedAt(m.target.APIVersion))
 	wanted := m.held.Difference(mine)
@@ -75,7 +73,7 @@ func (m *move) previewOthers() {
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
 			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Intersection(wanted))
 		}
-		if e.Operation == metav1.ManagedFieldsOperationUpdate {
+		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.APIVersion == m.target.APIVersion {
 			m.preview.Half = appendPart(m.preview.Half, e, halves(mine, e.Owned(), sole))
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -108,4 +110,30 @@ func TestRoundTrip(t *testing.T) {
 	require.Len(t, containers, 1)
 	require.Equal(t, "IfNotPresent", containers[0].(map[string]any)["imagePullPolicy"])
 	require.Equal(t, "web:2", containers[0].(map[string]any)["image"])
+}
+
+// TestRoundTripOfOthersFields: an annotation does not get back the applied fields that other managers took, at whatever
+// version. The preview of the upgrade names them.
+func TestRoundTripOfOthersFields(t *testing.T) {
+	for _, version := range []string{"apps/v1", "apps/v1beta2"} {
+		s := newServer(t)
+		s.kubectlApply(web)
+		s.do(fieldmanagertest.Patch("hand", "metadata: {labels: {app: other}}"))
+		entries := s.live.GetManagedFields()
+		for i := range entries {
+			if entries[i].Manager == "hand" {
+				entries[i].APIVersion = version
+			}
+		}
+		s.live.SetManagedFields(entries)
+		upgraded := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux"})
+		require.Len(t, upgraded.Preview.Others, 1, version)
+		require.True(t, upgraded.Preview.Others[0].Owned().Has(fieldpath.NewPath("metadata", "labels", "app")))
+
+		back := moveBack(t, upgraded.Object.(*unstructured.Unstructured), "flux")
+		after, err := writetest.LastApplied(back.Object)
+		require.NoError(t, err)
+		require.Empty(t, after.GetLabels())
+		require.NotEmpty(t, after.Object["spec"])
+	}
 }

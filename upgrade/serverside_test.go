@@ -492,7 +492,8 @@ func TestExpectedIntent(t *testing.T) {
 		name, want string
 		prepare    func(s *server)
 	}{
-		{"the annotation", "the next apply removes, or sets to the value that its manifest has, .data.c", func(*server) {}},
+		{"the annotation", "the next apply removes, or sets to the value that its manifest has, .data.c",
+			func(*server) {}},
 		{"the fields that the manager applies", "its manifest has, .data.b, .data.c", func(s *server) {
 			s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1", d: "4"}}`)
 		}},

@@ -85,8 +85,8 @@ func OwnershipChanges(before, after managedfields.Entries) []OwnershipChange {
 	return ownershipChanges(before, after, nil)
 }
 
-// ownershipChanges is OwnershipChanges. If a field has the same path at all versions, wholes is set, and Shares also has
-// fields that others own at other versions.
+// ownershipChanges is OwnershipChanges. If a field has the same path at all versions, wholes is set, and Shares also
+// has fields that others own at other versions.
 func ownershipChanges(before, after managedfields.Entries, wholes *fieldsets.Wholes) (out []OwnershipChange) {
 	add := func(old, current *managedfields.Entry) {
 		c := OwnershipChange{

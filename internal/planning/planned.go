@@ -202,7 +202,8 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 			e := &list[i]
 			isSame := e.APIVersion == version || path[0] == fieldpath.FieldElement("metadata")
 			switch {
-			case isSame && fieldsets.HasAtOrBelow(e.Owned(), path), !isSame && wholes.Owns(e.Owned(), e.APIVersion, path):
+			case isSame && fieldsets.HasAtOrBelow(e.Owned(), path),
+				!isSame && wholes.Owns(e.Owned(), e.APIVersion, path):
 				loss.Owners = append(loss.Owners, e.Key)
 			case !isSame && p.Converter() == nil && e.Subresource == "":
 				loss.MayOwn = append(loss.MayOwn, *e)

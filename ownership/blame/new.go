@@ -24,8 +24,8 @@ type Options struct {
 	Now time.Time
 	// Type is the type of the object; nil if it is unknown.
 	Type *typed.Type
-	// TypeAt returns the type of the object at another API version; nil if it is unknown. TypeAt itself may be nil. A list
-	// or map that is atomic at the version of an entry is owned as a whole, even if it is not atomic in Type.
+	// TypeAt returns the type of the object at another API version; nil if it is unknown. TypeAt itself may be nil. A
+	// list or map that is atomic at the version of an entry is owned as a whole, even if it is not atomic in Type.
 	TypeAt func(apiVersion string) *typed.Type
 	// Managers are names of managers. If there are any, the report has only the lines with fields that these managers
 	// own, and the lines of the structs and lists around them.

@@ -18,8 +18,8 @@ type cursor struct {
 	// several is true below duplicate items. A field that one duplicate lacks may be in another, so fields below them
 	// are never reported as absent.
 	several bool
-	// wholes are the values below the node that are owned as a whole at the entry's version; nil if that is the object's
-	// version, or if they are unknown.
+	// wholes are the values below the node that are owned as a whole at the entry's version; nil if they are unknown, or
+	// if the object has the same version.
 	wholes *fieldpath.Set
 }
 
@@ -105,7 +105,8 @@ func (r *Report) distribute(n *node) {
 					child.wholly = append(child.wholly, c.entry)
 				}
 				if held.Below != nil {
-					child.cursors = append(child.cursors, cursor{c.entry, held.Below, c.several || len(targets) > 1, wholes})
+					several := c.several || len(targets) > 1
+					child.cursors = append(child.cursors, cursor{c.entry, held.Below, several, wholes})
 				}
 			}
 		}

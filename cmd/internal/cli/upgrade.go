@@ -114,8 +114,8 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	switch {
 	case err != nil || result.Changed:
 	case len(o.From) > 0:
-		err = fmt.Errorf("%w: no field of --from is known to be applied: name the next manifest with --intent, or move "+
-			"all fields with --everything", errNothing)
+		err = fmt.Errorf("%w: no field of --from is known to be applied: name the next manifest with --intent, or "+
+			"move all fields with --everything", errNothing)
 	case t.Asked:
 		f.nameUpdaters(t)
 	}
@@ -157,8 +157,8 @@ func (f *upgradeFlags) resource() string {
 	return fmt.Sprintf("the subresource %q", f.options.Subresource)
 }
 
-// nameUpdaters prints the managers that --from could name, if neither an Update entry nor the manager owns the annotation
-// of client-side apply.
+// nameUpdaters prints the managers that --from could name, if neither an Update entry nor the manager owns the
+// annotation of client-side apply.
 func (f *upgradeFlags) nameUpdaters(t *place.Target) {
 	annotation := fieldpath.NewSet(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
 	appliers, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationApply, annotation)

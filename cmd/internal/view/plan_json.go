@@ -83,9 +83,9 @@ type ownershipJSON struct {
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
 	// Gains are all fields that the manager gains; Shares are the gained fields that other managers are known to own,
-	// too. Shares ignores entries at versions that only the server can compare. Removes are the fields that the manager's
-	// apply removes from the object. Loses are the other fields in which the manager no longer owns anything; Abandons
-	// are the lost fields that stay in the object without an owner.
+	// too. Shares ignores entries at versions that only the server can compare. Removes are the fields that the
+	// manager's apply removes from the object. Loses are the other fields in which the manager no longer owns anything;
+	// Abandons are the lost fields that stay in the object without an owner.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`
