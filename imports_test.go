@@ -97,13 +97,13 @@ var layers = []layer{
 	{"compat/csaupgrade", []string{"internal/gostruct", "managedfields", "compat/smdv6", "upgrade"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{"ownership/excess", []string{
-		"internal/defaulted", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed", "managedfields",
-		"conflicts/policy", "ownership/internal/components", "ownership/internal/items", "internal/secrets",
+		"internal/defaulted", "internal/fieldsets", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed",
+		"managedfields", "conflicts/policy", "ownership/internal/components", "ownership/internal/items", "internal/secrets",
 	}},
 	{
 		"ownership/report",
-		[]string{"internal/printable", "internal/defaulted", "typed/fieldpath", "typed", "managedfields",
-			"ownership/advice", "ownership/blame", "ownership/internal/components", "fieldmanager", "upgrade"},
+		[]string{"internal/printable", "internal/defaulted", "internal/fieldsets", "typed/fieldpath", "typed",
+			"managedfields", "ownership/advice", "ownership/blame", "ownership/internal/components", "fieldmanager", "upgrade"},
 	},
 	{
 		"fieldmanager/fieldmanagertest",

@@ -1,6 +1,10 @@
 package fieldsets
 
-import "github.com/tenure-ssa/tenure/typed/fieldpath"
+import (
+	"slices"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
 
 // Wholes finds the values of an object that are owned as a whole, such as atomic lists. The same field may be granular
 // at one version and part of a whole at another. It is not safe for concurrent use.
@@ -34,6 +38,17 @@ func (w *Wholes) Around(p fieldpath.Path, version string) fieldpath.Path {
 // around p that is owned as a whole.
 func (w *Wholes) Owns(owned *fieldpath.Set, version string, p fieldpath.Path) bool {
 	return HasAtOrBelow(owned, w.Around(p, version))
+}
+
+// Within returns the paths in leaves, which are leaves of the object, that an entry of the version owns.
+func (w *Wholes) Within(leaves, owned *fieldpath.Set, version string) *fieldpath.Set {
+	var out []fieldpath.Path
+	for p := range leaves.All() {
+		if w.Owns(owned, version, p) {
+			out = append(out, slices.Clone(p))
+		}
+	}
+	return fieldpath.NewSet(out...)
 }
 
 // HasAtOrBelow reports whether s contains p or a path below p.

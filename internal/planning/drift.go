@@ -41,7 +41,7 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 		return nil
 	}
 	found, err := excess.FindDrift(place.Wrap(p.Desired.Object), excess.DriftOptions{
-		Type: p.Kind.Typ, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules,
+		Type: p.Kind.Typ, TypeAt: p.TypeAt, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules,
 		Defaulter: p.Options.Defaulter,
 	})
 	p.Drift.Unowned = found.Unowned
@@ -115,7 +115,7 @@ func DriftOf(
 	}
 	obj := place.Wrap(t.Object)
 	found, err := excess.FindDrift(obj, excess.DriftOptions{
-		Type: t.Kind.Typ, Policy: rules, Defaulter: t.PlanOptions(false).Defaulter,
+		Type: t.Kind.Typ, TypeAt: t.TypeAt, Policy: rules, Defaulter: t.PlanOptions(false).Defaulter,
 	})
 	d.Unowned = found.Unowned
 	entries, _ := managedfields.Read(obj)

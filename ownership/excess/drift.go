@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -25,6 +26,9 @@ var setByServer = managedfields.Unowned().Union(fieldpath.NewSet(
 type DriftOptions struct {
 	// Type is the type of the object's kind, at the object's version.
 	Type *typed.Type
+	// TypeAt returns the type of the object at the version of an entry; nil if it is unknown. TypeAt itself may be nil.
+	// A value that is atomic at that version is owned as a whole.
+	TypeAt func(apiVersion string) *typed.Type
 	// Manifest is what Applier applies; nil if it is not known. Then only the policy accounts for fields.
 	Manifest map[string]any
 	// Applier is the manager that applies the manifest. Fields that it applied, and that the manifest lacks, are not
@@ -123,6 +127,12 @@ type drift struct {
 func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries managedfields.Entries) error {
 	var undecoded []error
 	var applied *fieldpath.Set
+	wholes := fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
+		if t := d.TypeAt(version); t != nil {
+			return t.FieldSet(d.tree)
+		}
+		return nil
+	}}
 	for i := range entries {
 		e := &entries[i]
 		set, err := e.FieldSet()
@@ -130,7 +140,11 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 			undecoded = append(undecoded, err)
 			continue
 		}
-		set = d.leaves.Intersection(d.Type.Reconcile(set))
+		others := (*fieldpath.Set)(nil)
+		if d.TypeAt != nil && e.APIVersion != d.tree["apiVersion"] {
+			others = wholes.Within(d.leaves, set, e.APIVersion)
+		}
+		set = d.leaves.Intersection(d.Type.Reconcile(set)).Union(others)
 		owner := Owner{policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}, e.APIVersion,
 			e.Time}
 		d.owners, d.fields, d.owned = append(d.owners, owner), append(d.fields, set), d.owned.Union(set)

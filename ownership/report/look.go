@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -31,6 +32,7 @@ type look struct {
 	ancient    int                       // number of fields
 	twofold    int                       // number of fields
 	owners     map[string]*fieldpath.Set // the fields of all entries of a manager
+	others     managedfields.Entries     // the entries of other versions than the object's
 }
 
 // readEntries analyzes the entries of the object.
@@ -50,6 +52,9 @@ func (l *look) readEntries() {
 		set, err := e.FieldSet()
 		if err != nil {
 			l.unreadable = true
+		}
+		if e.APIVersion != l.u.GetAPIVersion() {
+			l.others = append(l.others, *e)
 		}
 		m := l.addEntry(e, set.Len(), jsonSize(trees[i]))
 		applied := list.Get(managedfields.KeyOf(e.Manager, metav1.ManagedFieldsOperationApply, "", ""))
@@ -140,6 +145,16 @@ func (l *look) compareOwners() {
 		return
 	}
 	unowned := t.FieldSet(l.u.Object).Difference(managedfields.Unowned()).Difference(owned)
+	wholes := fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
+		kind := schema.FromAPIVersionAndKind(version, l.u.GetKind())
+		if t, err := l.object.Types.Type(kind); err == nil {
+			return t.FieldSet(l.u.Object)
+		}
+		return nil
+	}}
+	for i := range l.others {
+		unowned = unowned.Difference(wholes.Within(unowned, l.others[i].Owned(), l.others[i].APIVersion))
+	}
 	l.example.Unowned = leafCount(defaulted.Without(t, l.u.Object, unowned, l.object.Defaulter))
 }
 
