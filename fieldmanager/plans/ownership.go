@@ -131,16 +131,9 @@ func ownedByOthers(l managedfields.Entries, c OwnershipChange, wholes *fieldsets
 			continue
 		}
 		parts = append(parts, e.Intersection(c.Gains))
-		if isSame {
-			continue
+		if !isSame {
+			parts = append(parts, wholes.Overlap(c.Gains.Leaves(), c.Version, e.Owned(), e.APIVersion))
 		}
-		var others []fieldpath.Path
-		for p := range c.Gains.Leaves().All() {
-			if wholes.Owns(e.Owned(), e.APIVersion, p) {
-				others = append(others, slices.Clone(p))
-			}
-		}
-		parts = append(parts, fieldpath.NewSet(others...))
 	}
 	return fieldpath.UnionOf(parts...)
 }

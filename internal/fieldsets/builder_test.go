@@ -51,6 +51,9 @@ func TestWholes(t *testing.T) {
 	} {
 		require.Equal(t, row.want, w.Owns(row.owned, row.version, row.p), row.name)
 	}
+	require.True(t, w.Overlap(whole, "v2", part, "v1").Equal(whole), "a field in the whole")
+	require.True(t, w.Overlap(part, "v1", whole, "v2").Equal(part), "the whole around it")
+	require.Nil(t, w.Overlap(whole, "v1", part, "v2"), "the map itself")
 	leaves := fieldpath.NewSet(path("a", "b"), path("c"))
 	require.True(t, w.Within(leaves, whole, "v2").Equal(part))
 }

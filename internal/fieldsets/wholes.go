@@ -16,14 +16,7 @@ type Wholes struct {
 
 // Around returns p or, if p is inside a value that is owned as a whole at the version, the path of that value.
 func (w *Wholes) Around(p fieldpath.Path, version string) fieldpath.Path {
-	leaves, ok := w.leaves[version]
-	if !ok {
-		if w.leaves == nil {
-			w.leaves = map[string]*fieldpath.Set{}
-		}
-		leaves = w.FieldSet(version).Leaves()
-		w.leaves[version] = leaves
-	}
+	leaves := w.leavesAt(version)
 	for i, e := range p {
 		member, below := leaves.At(e)
 		if member {
@@ -32,6 +25,34 @@ func (w *Wholes) Around(p fieldpath.Path, version string) fieldpath.Path {
 		leaves = below
 	}
 	return p
+}
+
+// leavesAt returns the leaves of the object at a version.
+func (w *Wholes) leavesAt(version string) *fieldpath.Set {
+	leaves, ok := w.leaves[version]
+	if !ok {
+		if w.leaves == nil {
+			w.leaves = map[string]*fieldpath.Set{}
+		}
+		leaves = w.FieldSet(version).Leaves()
+		w.leaves[version] = leaves
+	}
+	return leaves
+}
+
+// Overlap returns the paths in leaves, at the version at, that are inside a whole that an entry of another version
+// owns, or that are owned as a whole and have fields of the entry in them. owned are the fields of the entry.
+func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set, version string) *fieldpath.Set {
+	var out []fieldpath.Path
+	existing := w.leavesAt(version).Intersection(owned)
+	for p := range leaves.All() {
+		around := w.Around(p, version)
+		isInside := len(around) < len(p)
+		if isInside && owned.Has(around) || !isInside && w.leavesAt(at).Has(p) && HasAtOrBelow(existing, p) {
+			out = append(out, slices.Clone(p))
+		}
+	}
+	return fieldpath.NewSet(out...)
 }
 
 // Owns reports whether owned, the fields of an entry of the version, contains p, a path below p, or the path of a value

@@ -231,14 +231,8 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 			continue
 		}
 		again, err := l.apply(m, stored, extracted, manager, false)
-		switch {
-		case err != nil:
-		case owned.Equal(e.Owned()):
+		if err == nil {
 			err = l.compare(stored, again)
-		default:
-			// An extracted item has the key fields that live has. An intent that relied on the default of a key field
-			// did not own it.
-			err = l.compareObjects(stored, again)
 		}
 		if err != nil {
 			return fmt.Errorf("applying the extracted %s: %w", JSON(extracted.Object), err)
