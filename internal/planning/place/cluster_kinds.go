@@ -180,11 +180,13 @@ func (p *Cluster) definesVersion(ctx context.Context, gvk schema.GroupVersionKin
 	return ok
 }
 
-// Kinds implements [Place].
+// Kinds implements [Place]. Only for all kinds does it read discovery again: the client reads it again by itself if it
+// does not find a named kind.
 func (p *Cluster) Kinds(_ context.Context, names ...string) ([]cluster.Kind, error) {
 	if len(names) > 0 {
 		return p.Client.KindsNamed(names)
 	}
+	p.rediscoverOnce()
 	return p.Client.Kinds()
 }
 
@@ -197,6 +199,9 @@ func (p *Cluster) forgetKinds() {
 	clear(p.kinds)
 	p.Client.ForgetDiscovery()
 }
+
+// rediscoverOnce discards the client's cached discovery, once: it is also kubectl's cache, and may be hours old.
+func (p *Cluster) rediscoverOnce() { p.rediscover.Do(p.Client.Rediscover) }
 
 // definedTimeout is the maximal time that Defined waits until a kind is served.
 const definedTimeout = 10 * time.Second

@@ -69,9 +69,9 @@ func (p *Cluster) targetOrUnknown(ctx context.Context, k cluster.Kind) *Target {
 	return t
 }
 
-// IsServed implements [Place]. It reads discovery again, once: kubectl's cache of it may be hours old.
+// IsServed implements [Place]. It reads discovery again.
 func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
-	p.rediscover.Do(p.Client.Rediscover)
+	p.rediscoverOnce()
 	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
 }
 
