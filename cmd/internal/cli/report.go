@@ -31,7 +31,7 @@ type reportFlags struct {
 	format      string
 	policy      string
 	drift       bool
-	named       []string // the arguments, if they name objects
+	named       []string // the arguments, if they name objects or select them in files
 }
 
 func newReport(env *process.Env) *cobra.Command {
@@ -286,10 +286,10 @@ func (f *reportFlags) options(isServed func(schema.GroupVersionKind) bool) repor
 // selected returns arguments that select objects of the report. namespace is the report's namespace; "" for all.
 func (f *reportFlags) selected(namespace string, o advice.Objects) (args []string) {
 	switch {
-	case f.live != nil: // every suggestion gets --live, which selects all objects
 	case o.Name != "":
 		return objectArguments(o)
-	case f.named != nil || f.app != "" || !f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
+	case f.live != nil || f.named != nil || f.app != "" ||
+		!f.inputs.Empty() && !slices.Contains(f.inputs.Filenames, "-"):
 		args = append(slices.Clone(f.named), flagsOf(f.cmd, func(name string) bool {
 			return slices.Contains([]string{"app", "filename", "kustomize", "recursive", "namespace"}, name)
 		})...)
@@ -323,7 +323,7 @@ type visitor func(namespace string, isServed func(schema.GroupVersionKind) bool)
 // visit calls begin, and calls the function that begin returns with each object that the arguments select. Its error
 // joins the errors of objects that could not be read.
 func (f *reportFlags) visit(args []string, begin visitor) error {
-	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
+	if f.live != nil || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		f.named = args
 	}
 	isSelected := f.selector != "" || f.fields != ""

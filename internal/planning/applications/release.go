@@ -33,9 +33,6 @@ func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, err
 	var history releases.History
 	revisions := map[int]*place.Target{}
 	for _, t := range found {
-		if ref.Namespace != "" && t.Namespace != ref.Namespace {
-			continue // an object of a file
-		}
 		labels := (&unstructured.Unstructured{Object: t.Object}).GetLabels()
 		if number, err := strconv.Atoi(labels["version"]); err == nil {
 			revisions[number] = t

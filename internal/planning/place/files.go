@@ -141,7 +141,7 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 // given.
 func (p *Files) Named(kind schema.GroupKind, name, namespace string) *Target {
 	for _, o := range p.named[kindName{kind, name}] {
-		if o.Namespace == namespace || o.Namespace == "" || namespace == "" {
+		if o.isIn(namespace) {
 			return o
 		}
 	}
@@ -157,8 +157,13 @@ func (p *Files) Delete(context.Context, *Target, func(*Target)) error { return e
 // Prefetch implements [Place].
 func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
 
-// Visit implements [Place]. It selects by labels, and by the arguments KIND[,KIND] [NAME…] or KIND/NAME…; if they
-// have names, also by namespace. Short names of kinds are not known.
+// isIn reports whether the object may be in a namespace: an object of a file without a namespace may be in any.
+func (t *Target) isIn(namespace string) bool {
+	return namespace == "" || t.Namespace == "" || t.Namespace == namespace
+}
+
+// Visit implements [Place]. It selects by namespace, by labels, and by the arguments KIND[,KIND] [NAME…] or
+// KIND/NAME…. Short names of kinds are not known.
 func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
@@ -167,7 +172,8 @@ func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	if !namesObjects(s.Args) {
 		for _, t := range p.objects {
 			isOfKind := len(s.Args) == 0 || slices.ContainsFunc(strings.Split(s.Args[0], ","), t.isKind)
-			if isOfKind && selector.Matches(labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())) {
+			set := labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())
+			if isOfKind && t.isIn(s.Namespace) && selector.Matches(set) {
 				see(t)
 			}
 		}
@@ -176,8 +182,7 @@ func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	var errs []error
 	for _, name := range named(s.Args) {
 		isNamed := func(t *Target) bool {
-			return t.Name == name[1] && t.isKind(name[0]) &&
-				(s.Namespace == "" || t.Namespace == "" || t.Namespace == s.Namespace)
+			return t.Name == name[1] && t.isKind(name[0]) && t.isIn(s.Namespace)
 		}
 		i := slices.IndexFunc(p.objects, isNamed)
 		if i < 0 {
