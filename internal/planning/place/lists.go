@@ -219,6 +219,7 @@ type Reference struct {
 // Objects implements [Place].
 func (p *Cluster) Objects(ctx context.Context, refs []Reference, concurrency int) (out []*Target, err error) {
 	var list []*liveGroup
+	var targets []*Target
 	var errs []error
 	groups := liveGroups{}
 	for _, r := range refs {
@@ -228,13 +229,15 @@ func (p *Cluster) Objects(ctx context.Context, refs []Reference, concurrency int
 			continue
 		}
 		list = groups.add(list, t.served, t.Namespace, t.Name)
-		out = append(out, t)
+		targets = append(targets, t)
 	}
 	fetched := p.fetch(ctx, list, concurrency)
-	for _, t := range out {
+	for _, t := range targets {
 		if err := p.readFetched(ctx, t, fetched); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 			errs = append(errs, fmt.Errorf("%s: %w", t.Title(), err))
+			continue
 		}
+		out = append(out, t)
 	}
 	return out, errors.Join(errs...)
 }
