@@ -319,7 +319,7 @@ var PrunedKinds = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 }
 
-// Candidates selects objects that could be pruned.
+// Candidates selects objects that could be pruned, also objects that are being deleted.
 type Candidates struct {
 	Kinds       []schema.GroupVersionKind
 	Namespaces  []string // for namespaced kinds
@@ -385,8 +385,8 @@ func (t *Target) Takes() string {
 	return ""
 }
 
-// match reports whether the labels of an object match, and it is neither in Except nor being deleted.
+// match reports whether the labels of an object match, and it is not in Except.
 func (c *Candidates) match(t *Target) bool {
 	set := labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())
-	return document.TextAt(t.Object, "deletionTimestamp") == "" && c.Selector.Matches(set) && !c.Except[KeyOf(t)]
+	return c.Selector.Matches(set) && !c.Except[KeyOf(t)]
 }
