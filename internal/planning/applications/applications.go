@@ -72,6 +72,8 @@ type Application struct {
 	keeps string
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
 	names []place.Reference
+	// hooks are the objects that Argo CD reports as hooks.
+	hooks map[place.Key]bool
 }
 
 // Read reads the inventory of an application in a place.
@@ -127,8 +129,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.Tooling == "" }
 
 // add adds an object's name, unless the application already has it.
-func (a *Application) add(gvk schema.GroupVersionKind, namespace, name string) {
-	r := place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: name}
+func (a *Application) add(r place.Reference) {
 	if !slices.Contains(a.names, r) {
 		a.names = append(a.names, r)
 	}
@@ -189,14 +190,24 @@ func (a *Application) Kept(t *place.Target) string {
 			return argoOptions + ": Prune=false"
 		}
 	}
+	switch hook := u.GetAnnotations()[argoHook]; {
+	case hook != "" && hook != "Skip": // Skip makes an object no hook
+		return argoHook + ": " + hook
+	case a.hooks[place.KeyOf(t)]:
+		return "hook: true in " + a.Source
+	}
 	if releases.IsKept(t.Object) {
 		return "helm.sh/resource-policy: keep"
 	}
 	return ""
 }
 
-// argoOptions is Argo CD's annotation with options for an object.
-const argoOptions = "argocd.argoproj.io/sync-options"
+// Annotations of Argo CD: options for an object, and the phases of a sync in which a hook is applied. Argo CD does not
+// prune hooks.
+const (
+	argoOptions = "argocd.argoproj.io/sync-options"
+	argoHook    = "argocd.argoproj.io/hook"
+)
 
 // fluxKeeps are annotations and labels that, with the value disabled, keep Flux from deleting an object.
 var fluxKeeps = []string{

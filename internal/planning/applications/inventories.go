@@ -29,7 +29,8 @@ func (a *Application) readInventory(inventory map[string]any) error {
 				i, id)
 		}
 		gvk := schema.GroupVersionKind{Group: rest[groupAt+1 : kindAt], Version: version, Kind: rest[kindAt+1:]}
-		a.add(gvk, namespace, strings.ReplaceAll(rest[:groupAt], "__", ":"))
+		name := strings.ReplaceAll(rest[:groupAt], "__", ":")
+		a.add(place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: name})
 	}
 	return nil
 }
@@ -66,6 +67,7 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 	if err != nil {
 		return errors.New(".status.resources: expected a list")
 	}
+	a.hooks = map[place.Key]bool{}
 	for i, r := range resources {
 		r, _ := r.(map[string]any)
 		text := func(name string) string { s, _ := r[name].(string); return s }
@@ -73,7 +75,11 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 			return fmt.Errorf(".status.resources[%d]: expected a kind and a name", i)
 		}
 		gvk := schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")}
-		a.add(gvk, text("namespace"), text("name"))
+		name := place.Reference{GroupVersionKind: gvk, Namespace: text("namespace"), Name: text("name")}
+		a.add(name)
+		if r["hook"] == true {
+			a.hooks[name.Key()] = true
+		}
 	}
 	own := []string{"", "https://kubernetes.default.svc", "in-cluster"}
 	for _, field := range []string{"server", "name"} {

@@ -88,7 +88,8 @@ func (a *Application) readManifest(secret map[string]any) error {
 		if err != nil || document.NameOf(t.Tree) == "" {
 			return errors.New(".data.release: manifest: expected objects with apiVersion, kind and name")
 		}
-		a.add(gvk, cmp.Or(document.TextAt(t.Tree, "namespace"), release.Namespace), document.NameOf(t.Tree))
+		namespace := cmp.Or(document.TextAt(t.Tree, "namespace"), release.Namespace)
+		a.add(place.Reference{GroupVersionKind: gvk, Namespace: namespace, Name: document.NameOf(t.Tree)})
 	}
 	return nil
 }

@@ -101,6 +101,9 @@ func Namespaces(keys map[Key]bool) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// Key returns the key of the object that r names.
+func (r Reference) Key() Key { return Key{r.GroupKind(), r.Namespace, r.Name} }
+
 // KeyOf returns the key of a target; for a Scale, the key of the object that it belongs to.
 func KeyOf(t *Target) Key { return Key{t.Parent().Kind.GroupKind(), t.Namespace, t.Name} }
 
