@@ -128,9 +128,9 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 // IsNew reports whether the application is an ApplySet whose parent does not exist yet.
 func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.Tooling == "" }
 
-// add adds an object's name, unless the application already has it.
+// add adds an object's name, unless the application already has it, at this version or another one.
 func (a *Application) add(r place.Reference) {
-	if !slices.Contains(a.names, r) {
+	if !slices.ContainsFunc(a.names, func(known place.Reference) bool { return known.Key() == r.Key() }) {
 		a.names = append(a.names, r)
 	}
 }
