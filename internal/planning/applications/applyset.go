@@ -23,6 +23,7 @@ const (
 	toolingAnnotation    = "applyset.kubernetes.io/tooling"
 	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 	kindsAnnotation      = "applyset.kubernetes.io/contains-group-kinds"
+	resourcesAnnotation  = "applyset.kubernetes.io/contains-group-resources" // kubectl replaces it by kindsAnnotation
 	idLabel              = "applyset.kubernetes.io/id"
 	memberLabel          = "applyset.kubernetes.io/part-of"
 )
@@ -72,8 +73,12 @@ func readParent(gk schema.GroupKind, parent *unstructured.Unstructured) (*ApplyS
 		return nil, fmt.Errorf("the label %s: expected %q, got %q", idLabel, s.id, id)
 	}
 	kinds, ok := annotations[kindsAnnotation]
-	if !ok {
+	switch {
+	case !ok && annotations[resourcesAnnotation] != "":
 		return nil, fmt.Errorf("expected the annotation %s: kubectl writes it with the next apply", kindsAnnotation)
+	case !ok:
+		return nil, fmt.Errorf("expected the annotation %s, without which kubectl apply fails, too: set it with "+
+			"kubectl annotate to the kinds of all members, as in ConfigMap,Deployment.apps", kindsAnnotation)
 	}
 	for kind := range strings.SplitSeq(kinds, ",") {
 		if kind != "" {

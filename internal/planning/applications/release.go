@@ -44,7 +44,8 @@ func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, err
 		if ref.Namespace != "" {
 			in = " in namespace " + ref.Namespace
 		}
-		return nil, fmt.Errorf("no Secret with the labels %s%s: expected the Secrets of a Helm release", selector, in)
+		return nil, fmt.Errorf("no Secret with the labels %s%s: expected a Helm release that is stored in Secrets; "+
+			"releases in ConfigMaps or SQL are not read", selector, in)
 	}
 	slices.SortFunc(history, func(a, b releases.Revision) int { return cmp.Compare(a.Revision, b.Revision) })
 	revision := cmp.Or(history.Base(), history.Last())
