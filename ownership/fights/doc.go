@@ -15,6 +15,9 @@
 // or has gained fields; if there is none, it is the side that wrote the other fields in the same step. A manager that
 // removes a field and then owns nothing has no entry: its side is called Nobody.
 //
+// The fields of two versions are the leaves of all their entries together. Therefore a side that owns a map or a list
+// item, but lost the fields in it, has no part in a change of these fields.
+//
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
 // if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the
 // change of another side.

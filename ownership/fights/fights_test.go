@@ -17,6 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/ownership/fights"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -34,7 +36,11 @@ type cluster struct {
 
 func newCluster(t testing.TB, kind schema.GroupVersionKind, step time.Duration, options fights.Options) *cluster {
 	c := &cluster{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), step: step, tracker: fights.New(options)}
-	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{Clock: func() time.Time { return c.now }})
+	var types fieldmanager.Types = openapi.Builtin()
+	if kind == pools {
+		types = withoutSchema{}
+	}
+	m, err := fieldmanager.New(kind, types, fieldmanager.Options{Clock: func() time.Time { return c.now }})
 	require.NoError(t, err)
 	c.m = m
 	return c
@@ -92,6 +98,17 @@ var (
 	configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	leases      = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 )
+
+// pools is a custom resource without a schema, whose maps are granular.
+var pools = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Pools"}
+
+type withoutSchema struct{}
+
+func (withoutSchema) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
+
+func pool(size string) string {
+	return fmt.Sprintf(`{apiVersion: example.dev/v1, kind: Pools, metadata: {name: p}, spec: {blue: {size: %s}}}`, size)
+}
 
 func deployment(replicas int, image string) string {
 	return fmt.Sprintf(
@@ -164,6 +181,98 @@ func TestHistories(t *testing.T) {
 			want: []string{
 				`ns/ConfigMap/a: .data.extra: a manager without an entry sets (absent), adder sets "x"; put back 6 times`,
 			},
+		},
+		{
+			name: "fields of a map that another manager created", why: "its entry has the map, but no field of it",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				c.apply("labeler", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`)
+				c.set("creator", "first", "data", "k")
+				for range 3 {
+					c.set("a", "one", "data", "k")
+					c.set("b", "two", "data", "k")
+				}
+			},
+			want: []string{`ns/ConfigMap/a: .data.k: a sets "one", b sets "two"; put back 4 times`},
+		},
+		{
+			name: "a removed field of a map that another manager created", why: "the map becomes empty, but stays",
+			kind: configMaps,
+			writes: func(c *cluster) {
+				c.apply("labeler", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`)
+				c.set("creator", "first", "data", "k")
+				for range 4 {
+					c.set("adder", "x", "data", "k")
+					c.remove("cleaner", "data", "k")
+				}
+			},
+			want: []string{
+				`ns/ConfigMap/a: .data.k: a manager without an entry sets (absent), adder sets "x"; put back 6 times`,
+			},
+		},
+		{
+			name: "fields of a map entry", why: "who loses the field keeps the entry of the map",
+			kind: pools,
+			writes: func(c *cluster) {
+				for range 3 {
+					c.apply("a", pool("one"))
+					c.apply("b", pool("two"))
+				}
+			},
+			want: []string{`Pools/p: .spec.blue.size: a (apply) sets "one", b (apply) sets "two"; put back 4 times`},
+		},
+		{
+			name: "a scalar and a map in its place", why: "the fields of the map exist only in every second version",
+			kind: pools,
+			writes: func(c *cluster) {
+				for range 4 {
+					c.apply("a", `{apiVersion: example.dev/v1, kind: Pools, metadata: {name: p}, spec: {blue: none}}`)
+					c.apply("b", pool("two"))
+				}
+			},
+			want: []string{`Pools/p: .spec.blue.size: a (apply) sets (absent), b (apply) sets "two"; put back 5 times`},
+		},
+		{
+			name: "fields of a list item", why: "who loses the field keeps the item and its key",
+			kind: deployments,
+			writes: func(c *cluster) {
+				c.apply("labeler", withoutReplicas)
+				item := func(policy string) any {
+					return map[string]any{"name": "side", "image": "j", "imagePullPolicy": policy}
+				}
+				for i := range 6 {
+					c.update([]string{"a", "b"}[i%2], func(tree map[string]any) {
+						containers, _, _ := unstructured.NestedSlice(tree, "spec", "template", "spec", "containers")
+						containers = append(containers[:1], item([]string{"Always", "Never"}[i%2]))
+						_ = unstructured.SetNestedSlice(tree, containers, "spec", "template", "spec", "containers")
+					})
+				}
+			},
+			want: []string{`.spec.template.spec.containers[name="side"].imagePullPolicy: a sets "Always", b sets "Never"; `},
+		},
+		{
+			name: "an atomic map", why: "its owner owns all that is in it",
+			kind: deployments,
+			writes: func(c *cluster) {
+				c.apply("owner", deployment(1, "i"))
+				for range 3 {
+					c.set("a", map[string]any{"disk": "ssd"}, "spec", "template", "spec", "nodeSelector")
+					c.set("b", map[string]any{"disk": "hdd"}, "spec", "template", "spec", "nodeSelector")
+				}
+			},
+			want: []string{`.spec.template.spec.nodeSelector: a sets {"disk":"ssd"}, b sets {"disk":"hdd"}; put back 4 times`},
+		},
+		{
+			name: "an atomic list", why: "its owner owns all that is in it",
+			kind: deployments,
+			writes: func(c *cluster) {
+				c.apply("owner", deployment(1, "i"))
+				for range 3 {
+					c.set("a", []any{map[string]any{"key": "x"}}, "spec", "template", "spec", "tolerations")
+					c.set("b", []any{map[string]any{"key": "y"}}, "spec", "template", "spec", "tolerations")
+				}
+			},
+			want: []string{`.spec.template.spec.tolerations: a sets [{"key":"x"}], b sets [{"key":"y"}]; put back 4 times`},
 		},
 		{
 			name: "an autoscaler alone", why: "one side writes the field, however often",
@@ -459,6 +568,21 @@ func TestFinding(t *testing.T) {
 	require.Empty(t, c.tracker.Findings(c.now.Add(time.Hour)), "it is over")
 	c.tracker.Forget(f.Object)
 	require.Zero(t, c.tracker.Objects())
+}
+
+// The creator of a map does not write the fields that it lost, and does not write when it loses them.
+func TestChanges(t *testing.T) {
+	c := newCluster(t, configMaps, time.Second, fights.Options{})
+	c.apply("labeler", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`)
+	c.set("creator", "first", "data", "k")
+	a := fights.Side{Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate}
+	path := fieldpath.NewPath("data", "k")
+	before := c.live.Object
+	c.set("a", "one", "data", "k")
+	require.Equal(t, []fights.Change{{path, a, `"first"`, `"one"`}}, fights.Changes(before, c.live.Object))
+	before = c.live.Object
+	c.remove("cleaner", "data", "k")
+	require.Equal(t, []fights.Change{{path, fights.Nobody, `"one"`, "(absent)"}}, fights.Changes(before, c.live.Object))
 }
 
 // The number of tracked fields is limited, even if many sides write to an object.

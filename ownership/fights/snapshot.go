@@ -23,11 +23,11 @@ type snapshot struct {
 	entries []ownedEntry // latest first
 }
 
-// ownedEntry is an entry with the leaves that it owns.
+// ownedEntry is an entry with the paths that it owns.
 type ownedEntry struct {
-	side   Side
-	time   time.Time
-	leaves *fieldpath.Set
+	side  Side
+	time  time.Time
+	owned *fieldpath.Set
 }
 
 // newSnapshot decodes an object. An entry that can't be decoded owns nothing.
@@ -42,7 +42,7 @@ func newSnapshot(tree map[string]any) *snapshot {
 		return s
 	}
 	for i := range list {
-		e := ownedEntry{leaves: list[i].Owned().Leaves()}
+		e := ownedEntry{owned: list[i].Owned()}
 		e.side = Side{list[i].Manager, list[i].Operation, list[i].Subresource}
 		if list[i].Time != nil {
 			e.time = list[i].Time.Time
@@ -64,7 +64,7 @@ func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 	for _, e := range s.entries {
 		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
 		// A side that only lost fields did not write.
-		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).IsEmpty() {
+		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.owned.Difference(old.entries[i].owned).IsEmpty() {
 			touched = append(touched, e.side)
 		}
 	}
@@ -75,19 +75,25 @@ func (s *snapshot) touchedSince(old *snapshot) (touched []Side) {
 func (s *snapshot) ownersOf(p fieldpath.Path) sets.Set[Side] {
 	owners := sets.New[Side]()
 	for _, e := range s.entries {
-		if e.leaves.Has(p) {
+		if e.owned.Has(p) {
 			owners.Insert(e.side)
 		}
 	}
 	return owners
 }
 
-func (s *snapshot) leaves() *fieldpath.Set {
-	sets := make([]*fieldpath.Set, len(s.entries))
-	for i, e := range s.entries {
-		sets[i] = e.leaves
+// ownedIn returns the fields that have an owner in any of the snapshots, with the content that their owners own: the
+// leaves of all entries together. If one entry has only .data, and another one has .data.a, the map is granular, and
+// the owner of .data owns the map itself, but none of its content (spec rule 4.3). If no entry has a path in .data, its
+// owner owns the whole value, such as an atomic map.
+func ownedIn(snapshots ...*snapshot) *fieldpath.Set {
+	var sets []*fieldpath.Set
+	for _, s := range snapshots {
+		for _, e := range s.entries {
+			sets = append(sets, e.owned)
+		}
 	}
-	return fieldpath.UnionOf(sets...)
+	return fieldpath.UnionOf(sets...).Leaves()
 }
 
 // value is the value of a field: a hash for comparisons, and text for people.
@@ -129,7 +135,7 @@ type change struct {
 func changesBetween(old, current *snapshot, touched []Side) (changes []change, isIdle bool) {
 	isIdle = true
 	writers := sets.New[Side]()
-	walk(old.leaves().Union(current.leaves()), nil, old.tree, current.tree, func(p fieldpath.Path, was, is any) {
+	walk(ownedIn(old, current), nil, old.tree, current.tree, func(p fieldpath.Path, was, is any) {
 		c := change{path: slices.Clone(p), old: newValue(was), new: newValue(is)}
 		if c.old.hash == c.new.hash {
 			return
