@@ -30,6 +30,7 @@ import (
 // auditEvent has the fields of an audit.k8s.io/v1 Event that are read.
 type auditEvent struct {
 	Kind      string    `json:"kind"`
+	ID        string    `json:"auditID"`
 	Stage     string    `json:"stage"`
 	Verb      string    `json:"verb"`
 	Time      time.Time `json:"stageTimestamp"`
@@ -44,6 +45,8 @@ type auditEvent struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
 	Response json.RawMessage `json:"responseObject"`
+
+	object *unstructured.Unstructured // the decoded Response
 }
 
 // isWrite reports whether the event is a write to a stored object, its status or its scale.
@@ -81,13 +84,60 @@ func (e *auditEvent) side() fights.Side {
 	return side
 }
 
-// readAuditLogs observes the writes that audit logs record. It prints the resources with writes that could not be
-// observed because their events have no response body.
-func (w *watcher) readAuditLogs(files []string) error {
+// auditLog is an audit log that is being read. An API server writes an event when the request ends, so the events are
+// nearly sorted by time: an event is at most maxDelay older than an event before it.
+type auditLog struct {
+	name   string
+	lines  *bufio.Reader
+	line   int
+	latest time.Time // the time of the latest write
+}
+
+const maxDelay = 10 * time.Second
+
+// readAuditLogs observes the writes that audit logs record, merged by time. An event that is in several logs counts
+// once. At the end, it prints the resources with writes that could not be observed because their events have no
+// response body.
+//
+// It always reads on in the log whose latest write is the oldest. An event can be observed as soon as all logs are
+// maxDelay later, so only the events of about this duration are in memory.
+func (w *watcher) readAuditLogs(files []string) (err error) {
+	var logs []*auditLog
+	for i, file := range files {
+		in := w.env.Stdin
+		switch {
+		case slices.Contains(files[:i], file):
+			continue
+		case file != "-":
+			opened, openErr := os.Open(w.env.Path(file))
+			if openErr != nil {
+				return fmt.Errorf("%s: %w", file, openErr)
+			}
+			defer func() { err = errors.Join(err, opened.Close()) }()
+			in = opened
+		}
+		logs = append(logs, &auditLog{name: file, lines: bufio.NewReader(in)})
+	}
 	w.bodiless = map[string]bool{}
-	for _, file := range files {
-		if err := w.readAuditLog(file); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+	var pending []*auditEvent // sorted by time
+	for len(logs) > 0 {
+		oldest := slices.MinFunc(logs, func(a, b *auditLog) int { return a.latest.Compare(b.latest) })
+		e, err := w.nextWrite(oldest)
+		switch {
+		case errors.Is(err, io.EOF):
+			logs = slices.DeleteFunc(logs, func(l *auditLog) bool { return l == oldest })
+		case err != nil:
+			return fmt.Errorf("%s: line %d: %w", oldest.name, oldest.line, err)
+		default:
+			pending = insertEvent(pending, e)
+		}
+		for len(pending) > 0 && !slices.ContainsFunc(logs, func(l *auditLog) bool {
+			return l.latest.Sub(pending[0].Time) <= maxDelay
+		}) {
+			if err := w.observeWrite(pending[0]); err != nil {
+				return err
+			}
+			pending = pending[1:]
 		}
 	}
 	if names := slices.Sorted(maps.Keys(w.bodiless)); len(names) > 0 {
@@ -97,62 +147,88 @@ func (w *watcher) readAuditLogs(files []string) error {
 	return nil
 }
 
-func (w *watcher) readAuditLog(file string) (err error) {
-	in := w.env.Stdin
-	if file != "-" {
-		opened, err := os.Open(w.env.Path(file))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, opened.Close()) }()
-		in = opened
+// insertEvent adds an event to events that are sorted by time, unless it is one of them.
+func insertEvent(events []*auditEvent, e *auditEvent) []*auditEvent {
+	i := len(events)
+	for i > 0 && events[i-1].Time.After(e.Time) {
+		i--
 	}
-	lines := bufio.NewReader(in)
-	for n := 1; ; n++ {
-		line, err := lines.ReadString('\n')
-		if text := strings.TrimSpace(line); text != "" {
-			if err := w.readAuditEvent([]byte(text)); err != nil {
-				return fmt.Errorf("line %d: %w", n, err)
-			}
+	for j := i - 1; j >= 0 && events[j].Time.Equal(e.Time); j-- {
+		if e.ID != "" && events[j].ID == e.ID {
+			return events
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
+	}
+	return slices.Insert(events, i, e)
+}
+
+// nextWrite returns the next write with an object in a log; io.EOF if there is none.
+func (w *watcher) nextWrite(l *auditLog) (*auditEvent, error) {
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+			return nil, err
 		}
+		l.line++
+		text := strings.TrimSpace(line)
+		if text == "" {
+			continue
+		}
+		e, err := w.readAuditEvent([]byte(text))
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			continue
+		}
+		if late := l.latest.Sub(e.Time); late > maxDelay {
+			return nil, fmt.Errorf("expected events sorted by stageTimestamp, got one that is %s older than an earlier one; "+
+				"sort the log, or pass the log of each API server with its own --audit-log", late.Round(time.Second))
+		}
+		if e.Time.After(l.latest) {
+			l.latest = e.Time
+		}
+		return e, nil
 	}
 }
 
-func (w *watcher) readAuditEvent(line []byte) error {
-	var e auditEvent
-	if json.Unmarshal(line, &e) != nil {
-		return errors.New("expected an Event of audit.k8s.io in JSON") // the line may hold a Secret
+// readAuditEvent decodes an event; nil if it is not a write with an object.
+func (w *watcher) readAuditEvent(line []byte) (*auditEvent, error) {
+	e := &auditEvent{}
+	if json.Unmarshal(line, e) != nil {
+		return nil, errors.New("expected an Event of audit.k8s.io in JSON") // the line may hold a Secret
 	}
 	if e.Kind != "Event" {
-		return fmt.Errorf("expected an Event of audit.k8s.io, got kind %q", e.Kind)
+		return nil, fmt.Errorf("expected an Event of audit.k8s.io, got kind %q", e.Kind)
 	}
 	switch {
 	case !e.isWrite():
-		return nil
+		return nil, nil
 	case len(e.Response) == 0:
 		w.bodiless[schema.GroupResource{Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource}.String()] = true
-		return nil
+		return nil, nil
 	}
-	obj := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(e.Response, &obj.Object); err != nil {
-		return errors.New(".responseObject: expected an object")
+	e.object = &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(e.Response, &e.object.Object); err != nil {
+		return nil, errors.New(".responseObject: expected an object")
 	}
 	// Failed writes and some deletions have a Status as their response.
-	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
-		return nil
+	if e.object.Object == nil || e.object.GetKind() == "Status" || e.object.GetName() == "" {
+		return nil, nil
 	}
+	e.Response = nil
+	return e, nil
+}
+
+// observeWrite passes a write to the tracker.
+func (w *watcher) observeWrite(e *auditEvent) error {
 	switch {
 	case e.ObjectRef.Subresource == "scale":
-		return w.tell(e.Time, func() []fights.Finding { return w.tracker.ObserveScale(obj.Object, e.manager(), e.Time) })
+		return w.tell(e.Time, func() []fights.Finding {
+			return w.tracker.ObserveScale(e.object.Object, e.manager(), e.Time)
+		})
 	case e.Verb == "delete": // a second deletion changes nothing, but is not an idle write
-		return w.observe(cluster.Event{Object: obj, IsDeleted: obj.GetDeletionTimestamp() == nil}, e.Time)
+		return w.observe(cluster.Event{Object: e.object, IsDeleted: e.object.GetDeletionTimestamp() == nil}, e.Time)
 	}
-	tree := secrets.Shown(obj.Object)
+	tree := secrets.Shown(e.object.Object)
 	return w.tell(e.Time, func() []fights.Finding { return w.tracker.ObserveWrite(tree, e.side(), e.Time) })
 }

@@ -85,7 +85,8 @@ there was no fight, but something could not be watched; stderr names it.`,
 	f.DurationVar(&flags.duration, "for", 0,
 		"watch for `DURATION`, such as 10m, after all kinds were listed; 0 watches until interrupted")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
-		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
+		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times: the events "+
+			"are merged by time")
 	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
 	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "`DURATION` of the window in which writes are counted")
 	f.IntVar(&flags.tracker.Returns, "returns", 3, "minimum number of reverts within --window for a fight or a flap")

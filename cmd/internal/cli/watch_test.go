@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -179,24 +180,25 @@ func TestWatch(t *testing.T) {
 func TestWatchOfRequests(t *testing.T) {
 	var log strings.Builder
 	second, version := 0, 0
-	write := func(verb, uri, object, value, managers string) {
+	request := func(verb, uri, object, value, managers string) {
 		second++
-		fmt.Fprintf(&log, `{"kind":"Event","stage":"ResponseComplete","verb":%q,"stageTimestamp":"2026-01-01T00:00:%02dZ",`+
-			`"requestURI":"/api/v1/namespaces/default/configmaps/%s?%s","objectRef":{"resource":"configmaps"},`+
-			`"responseObject":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":%q},"metadata":{"name":%q,"uid":%q,`+
-			`"namespace":"default","resourceVersion":"%d","managedFields":[{"manager":%q,"operation":"Apply",`+
-			`"apiVersion":"v1","time":"2026-01-01T00:00:%02dZ","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:a":{}}}}]}}}`+
-			"\n", verb, second, object, uri, value, object, object, version, managers, second)
+		fmt.Fprintf(&log, `{"kind":"Event","stage":"ResponseComplete","verb":%q,"stageTimestamp":"2026-01-01T00:00:%02[2]dZ",`+
+			`"requestURI":"/api/v1/namespaces/default/configmaps/%[3]s?%[4]s","auditID":"%[2]d",`+
+			`"objectRef":{"resource":"configmaps","namespace":"default"},`+
+			`"responseObject":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":%[5]q},"metadata":{"name":%[3]q,"uid":%[3]q,`+
+			`"namespace":"default","resourceVersion":"%[6]d","managedFields":[{"manager":%[7]q,"operation":"Apply",`+
+			`"apiVersion":"v1","time":"2026-01-01T00:00:%02[2]dZ","fieldsType":"FieldsV1",`+
+			`"fieldsV1":{"f:data":{"f:a":{}}}}]}}}`+"\n", verb, second, object, uri, value, version, managers)
 	}
 	for i := range 5 {
 		version++
-		write("patch", "fieldManager=flux&force=true", "flapping", fmt.Sprint(i%2), "flux")
-		write("patch", "fieldManager=flux&force=true&dryRun=All", "flapping", "dry", "flux")
+		request("patch", "fieldManager=flux&force=true", "flapping", fmt.Sprint(i%2), "flux")
+		request("patch", "fieldManager=flux&force=true&dryRun=All", "flapping", "dry", "flux")
 	}
 	for range 13 {
-		write("update", "fieldManager=operator", "idle", "x", "owner")
-		write("update", "fieldManager=tester&dryRun=All", "idle", "x", "owner")
-		write("get", "", "idle", "x", "owner")
+		request("update", "fieldManager=operator", "idle", "x", "owner")
+		request("update", "fieldManager=tester&dryRun=All", "idle", "x", "owner")
+		request("get", "", "idle", "x", "owner")
 	}
 	stdin := strings.NewReader(log.String())
 	status, out, errs := output(process.Env{Name: "tenure", Stdin: stdin}, "watch", "--audit-log", "-")
@@ -207,4 +209,27 @@ func TestWatchOfRequests(t *testing.T) {
 	require.Regexp(t, `(?m)^IdleWriter +default +configmap/idle +- +operator +12 `, out)
 	require.NotContains(t, out, "tester")
 	require.NotContains(t, out, "dry")
+
+	// The same events in the logs of two API servers, which write an event when its request ends.
+	var logs [2][]string
+	for i, line := range slices.Collect(strings.Lines(log.String())) {
+		logs[i/2%2] = append(logs[i/2%2], line)
+	}
+	for _, lines := range logs {
+		for i := 1; i < len(lines); i += 2 {
+			lines[i-1], lines[i] = lines[i], lines[i-1]
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"all": log.String(), "a": strings.Join(logs[0], ""), "b": strings.Join(logs[1], "")})
+	for _, files := range [][]string{{"a", "b"}, {"b", "a"}, {"all", "all"}, {"a", "all", "b"}} {
+		args := []string{"watch"}
+		for _, file := range files {
+			args = append(args, "--audit-log", file)
+		}
+		status, same, errs := output(process.Env{Name: "tenure", Dir: dir}, args...)
+		require.Equal(t, 0, status, errs)
+		require.Equal(t, out, same, files)
+	}
 }
