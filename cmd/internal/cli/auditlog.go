@@ -39,6 +39,7 @@ type auditEvent struct {
 	ObjectRef struct {
 		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`
+		Namespace   string `json:"namespace"`
 		Subresource string `json:"subresource"`
 	} `json:"objectRef"`
 	Status struct {
@@ -191,7 +192,8 @@ func (w *watcher) nextWrite(l *auditLog) (*auditEvent, error) {
 	}
 }
 
-// readAuditEvent decodes an event; nil if it is not a write with an object.
+// readAuditEvent decodes an event; nil if it is not a write with an object. As in a watch, the namespace of the command
+// line does not exclude objects that have no namespace.
 func (w *watcher) readAuditEvent(line []byte) (*auditEvent, error) {
 	e := &auditEvent{}
 	if json.Unmarshal(line, e) != nil {
@@ -202,6 +204,8 @@ func (w *watcher) readAuditEvent(line []byte) (*auditEvent, error) {
 	}
 	switch {
 	case !e.isWrite():
+		return nil, nil
+	case w.namespace != "" && e.ObjectRef.Namespace != "" && e.ObjectRef.Namespace != w.namespace:
 		return nil, nil
 	case len(e.Response) == 0:
 		w.bodiless[schema.GroupResource{Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource}.String()] = true

@@ -60,9 +60,10 @@ them.
 
 Without KIND, it watches all kinds that can be listed, in the namespace of -n or of
 the kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit
-log of an API server instead. The audit policy must have the level RequestResponse
-for the kinds in question. A write to a scale subresource is treated as a write of
-.spec.replicas, if the log has an earlier write of the object.
+log of an API server instead, with all namespaces unless -n names one. The audit
+policy must have the level RequestResponse for the kinds in question. A write to a
+scale subresource is treated as a write of .spec.replicas, if the log has an earlier
+write of the object.
 
 On a terminal, a table of the findings is redrawn in place; if it does not fit, the
 rest is printed at the end. If stdout is not a terminal, each finding is printed on
@@ -105,7 +106,7 @@ func (f *watchFlags) watchObjects(args []string) error {
 	}
 	env := f.env
 	w := &watcher{env: env, suggest: f.suggest(), screen: view.NewScreen(env.Stdout), isJSON: f.format == "json",
-		tracker: fights.New(f.tracker), told: map[string]bool{}}
+		tracker: fights.New(f.tracker), namespace: f.namespace(), told: map[string]bool{}}
 	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -228,6 +229,8 @@ type watcher struct {
 	tracker *fights.Tracker
 	members map[string]bool // the objects that are watched, by UID; nil for all
 	latest  time.Time       // time of the latest observed write
+	// namespace excludes the events of other namespaces from audit logs; "" for none.
+	namespace string
 	// bodiless are the resources with writes whose audit events have no responseObject.
 	bodiless map[string]bool
 

@@ -232,4 +232,11 @@ func TestWatchOfRequests(t *testing.T) {
 		require.Equal(t, 0, status, errs)
 		require.Equal(t, out, same, files)
 	}
+	status, same, errs := output(process.Env{Name: "tenure", Dir: dir}, "watch", "--audit-log", "all", "-n", "default")
+	require.Equal(t, 0, status, errs)
+	require.Equal(t, out, same)
+	status, same, errs = output(process.Env{Name: "tenure", Dir: dir}, "watch", "--audit-log", "all", "-n", "other")
+	require.Equal(t, 0, status, errs)
+	require.Empty(t, same)
+	require.Equal(t, "0 objects watched, nothing found\n", errs)
 }
