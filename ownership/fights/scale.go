@@ -2,6 +2,7 @@ package fights
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,7 @@ import (
 )
 
 // replicas is the path of the replicas in built-in kinds with a scale subresource. A custom resource may have another
-// path; its Scale does not say which.
+// path, which its Scale does not contain.
 var replicas = fieldpath.NewPath("spec", "replicas")
 
 // ObserveScale is [Tracker.Observe] for a write to the scale subresource. scale is the Scale that the server returned.
@@ -22,8 +23,8 @@ var replicas = fieldpath.NewPath("spec", "replicas")
 // Update (spec rule 2.8). If the Scale has the last observed resourceVersion, the request is a write without a change,
 // as for [Tracker.ObserveWrite].
 //
-// ObserveScale finds nothing if the object was not observed before. It ignores changes of an object that has no
-// .spec.replicas (a custom resource may have them elsewhere), or whose managed fields can't be read.
+// ObserveScale finds nothing if the object was not observed before. It ignores changes of custom resources, which may
+// have their replicas elsewhere, of an object without .spec.replicas, and of an object whose managed fields can't be read.
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	object, isKnown := t.byUID[string(u.GetUID())]
@@ -44,7 +45,10 @@ func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.T
 	spec, _ := live.Object["spec"].(map[string]any)
 	before, hadCount := spec["replicas"]
 	list, err := managedfields.Read(live)
-	if !hadCount || err != nil {
+	group, _, _ := strings.Cut(h.last.object.APIVersion, "/")
+	isCustom := strings.Contains(group, ".") // built-in kinds with a scale are in apps and the core group
+	if isCustom || !hadCount || err != nil {
+		h.isBehind = true
 		return nil
 	}
 	tree := maps.Clone(live.Object)

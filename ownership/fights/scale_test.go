@@ -46,6 +46,27 @@ func TestObserveScale(t *testing.T) {
 	t.Run("to zero", func(t *testing.T) { testObserveScale(t, 0) })
 }
 
+// The Scale of a custom resource does not contain the path of its replicas, which may be .spec.size.
+func TestObserveScaleOfCustomResource(t *testing.T) {
+	c := newCluster(t, pools, time.Second, fights.Options{})
+	const intent = `{apiVersion: example.dev/v1, kind: Pools, metadata: {name: p}, spec: {replicas: 99, size: 3}}`
+	c.apply("flux", intent)
+	for range 12 {
+		c.version++
+		scale := map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": fmt.Sprint(c.version)},
+			"spec": map[string]any{"replicas": int64(6)}}
+		require.Empty(t, c.tracker.ObserveScale(scale, "hpa", c.now))
+		c.now = c.now.Add(time.Second)
+		next := c.live.DeepCopy()
+		require.NoError(t, unstructured.SetNestedField(next.Object, int64(6), "spec", "size"))
+		out, err := writetest.Update(c.m, c.live, next, "hpa")
+		require.NoError(t, err)
+		c.live = out.(*unstructured.Unstructured)
+		c.apply("flux", intent)
+	}
+	require.Empty(t, c.tracker.Findings(c.now), "neither a fight over another field nor writes that changed nothing")
+}
+
 func testObserveScale(t *testing.T, replicas int64) {
 	c := newCluster(t, deployments, time.Minute, fights.Options{})
 	seen := fights.New(fights.Options{})

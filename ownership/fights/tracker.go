@@ -57,11 +57,12 @@ type Object struct {
 
 // history is the known history of one object.
 type history struct {
-	last   *snapshot
-	fields map[string]*field // by path
-	idle   map[Side][]time.Time
-	first  Size
-	grown  bool // growth was reported
+	last     *snapshot
+	isBehind bool              // there is a later version, of which only the Scale was observed
+	fields   map[string]*field // by path
+	idle     map[Side][]time.Time
+	first    Size
+	grown    bool // growth was reported
 }
 
 // field is a field that was written.
@@ -125,7 +126,8 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	}
 	touched := next.touchedSince(h.last)
 	changes, isIdle := changesBetween(h.last, next, touched)
-	h.last = next
+	isIdle = isIdle && !h.isBehind // a write may put back what the version between had changed
+	h.last, h.isBehind = next, false
 	var found []Finding
 	for _, c := range changes {
 		if f := h.write(c, when, t.options); f != nil {

@@ -61,9 +61,10 @@ them.
 Without KIND, it watches all kinds that can be listed, in the namespace of -n or of
 the kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit
 log of an API server instead, with all namespaces unless -n names one. The audit
-policy must have the level RequestResponse for the kinds in question. A write to a
-scale subresource is treated as a write of .spec.replicas, if the log has an earlier
-write of the object.
+policy must have the level RequestResponse for the kinds in question. A write to the
+scale subresource of a built-in kind is treated as a write of .spec.replicas, if the
+log has an earlier write of the object. Writes to the scale subresources of custom
+resources are ignored, because their replicas may have another path.
 
 On a terminal, a table of the findings is redrawn in place; if it does not fit, the
 rest is printed at the end. If stdout is not a terminal, each finding is printed on
