@@ -108,7 +108,8 @@ func (f *watchFlags) watchObjects(args []string) error {
 	env := f.env
 	w := &watcher{env: env, suggest: f.suggest(), screen: view.NewScreen(env.Stdout), isJSON: f.format == "json",
 		tracker: fights.New(f.tracker), namespace: f.namespace(), told: map[string]bool{}}
-	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
+	w.isPast = f.auditLogs != nil
+	w.isLive = !w.isJSON && !w.isPast && env.Terminal(env.Stdout)
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if f.metricsListen != "" {
@@ -119,7 +120,7 @@ func (f *watchFlags) watchObjects(args []string) error {
 		defer stopMetrics()
 	}
 	var err error
-	if f.auditLogs != nil {
+	if w.isPast {
 		err = w.readAuditLogs(f.auditLogs)
 	} else {
 		err = f.watch(ctx, args, w)
@@ -223,6 +224,7 @@ type watcher struct {
 	env    *process.Env
 	isJSON bool
 	isLive bool // redraw the table in place
+	isPast bool // the writes are read from audit logs
 
 	suggest view.Suggest
 
@@ -414,7 +416,11 @@ func (w *watcher) finish() error {
 		fmt.Fprintf(w.env.Stderr, "%d objects watched, nothing found\n", w.tracker.Objects())
 		return nil
 	}
-	return view.Findings(w.env.Stdout, w.suggest, findings, when)
+	now := w.env.Now()
+	if w.isPast {
+		now = time.Time{}
+	}
+	return view.Findings(w.env.Stdout, w.suggest, findings, now)
 }
 
 // serveMetrics serves the findings as Prometheus metrics until stop is called.

@@ -206,7 +206,8 @@ func TestWatchOfRequests(t *testing.T) {
 	require.Contains(t, out, `default/ConfigMap/flapping: .data.a: flux (apply) sets "0" and "1" by turns; reverted`)
 	require.Regexp(t, `(?m)^Flap +default +configmap/flapping +\.data\.a +flux \(apply\)="0" flux \(apply\)="1" +3 `, out)
 	require.Contains(t, out, "\nconfigmap/flapping -n default, .data.a: find the two writers that use the name flux: ")
-	require.Regexp(t, `(?m)^IdleWriter +default +configmap/idle +- +operator +12 `, out)
+	require.Regexp(t, `(?m)^IdleWriter +default +configmap/idle +- +operator +12 .* 2026-01-01T00:00:14Z   2026-01-01T00:00:47Z$`,
+		out)
 	require.NotContains(t, out, "tester")
 	require.NotContains(t, out, "dry")
 

@@ -17,7 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// Findings writes findings as a table, and below it, suggestions for each fight.
+// Findings writes findings as a table, and below it, suggestions for each fight. The table has ages at the time now; if
+// now is zero, it has times, for findings in the past.
 func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(tw, "FINDING\tNAMESPACE\tOBJECT\tFIELD\tBY\tTIMES\tRATE\tSINCE\tLAST")
@@ -93,7 +94,12 @@ func rateOf(f fights.Finding) string {
 	return "-"
 }
 
-func ago(now, when time.Time) string { return duration.HumanDuration(now.Sub(when)) + " ago" }
+func ago(now, when time.Time) string {
+	if now.IsZero() {
+		return when.UTC().Format(time.RFC3339)
+	}
+	return duration.HumanDuration(now.Sub(when)) + " ago"
+}
 
 // title returns the kind, name and namespace of an object as command arguments.
 func title(o fights.Object) string {
