@@ -123,6 +123,8 @@ func data(key, value string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {%s: %q}}`, key, value)
 }
 
+const labeled = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`
+
 const withoutReplicas = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default},
 	spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: i}]}}}}`
 
@@ -186,7 +188,7 @@ func TestHistories(t *testing.T) {
 			name: "fields of a map that another manager created", why: "its entry has the map, but no field of it",
 			kind: configMaps,
 			writes: func(c *cluster) {
-				c.apply("labeler", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`)
+				c.apply("labeler", labeled)
 				c.set("creator", "first", "data", "k")
 				for range 3 {
 					c.set("a", "one", "data", "k")
@@ -199,7 +201,7 @@ func TestHistories(t *testing.T) {
 			name: "a removed field of a map that another manager created", why: "the map becomes empty, but stays",
 			kind: configMaps,
 			writes: func(c *cluster) {
-				c.apply("labeler", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`)
+				c.apply("labeler", labeled)
 				c.set("creator", "first", "data", "k")
 				for range 4 {
 					c.set("adder", "x", "data", "k")
@@ -248,7 +250,7 @@ func TestHistories(t *testing.T) {
 					})
 				}
 			},
-			want: []string{`.spec.template.spec.containers[name="side"].imagePullPolicy: a sets "Always", b sets "Never"; `},
+			want: []string{`[name="side"].imagePullPolicy: a sets "Always", b sets "Never"; put back 4 times`},
 		},
 		{
 			name: "an atomic map", why: "its owner owns all that is in it",
@@ -260,7 +262,7 @@ func TestHistories(t *testing.T) {
 					c.set("b", map[string]any{"disk": "hdd"}, "spec", "template", "spec", "nodeSelector")
 				}
 			},
-			want: []string{`.spec.template.spec.nodeSelector: a sets {"disk":"ssd"}, b sets {"disk":"hdd"}; put back 4 times`},
+			want: []string{`.nodeSelector: a sets {"disk":"ssd"}, b sets {"disk":"hdd"}; put back 4 times`},
 		},
 		{
 			name: "an atomic list", why: "its owner owns all that is in it",
@@ -272,7 +274,7 @@ func TestHistories(t *testing.T) {
 					c.set("b", []any{map[string]any{"key": "y"}}, "spec", "template", "spec", "tolerations")
 				}
 			},
-			want: []string{`.spec.template.spec.tolerations: a sets [{"key":"x"}], b sets [{"key":"y"}]; put back 4 times`},
+			want: []string{`.tolerations: a sets [{"key":"x"}], b sets [{"key":"y"}]; put back 4 times`},
 		},
 		{
 			name: "an autoscaler alone", why: "one side writes the field, however often",
@@ -573,7 +575,7 @@ func TestFinding(t *testing.T) {
 // The creator of a map does not write the fields that it lost, and does not write when it loses them.
 func TestChanges(t *testing.T) {
 	c := newCluster(t, configMaps, time.Second, fights.Options{})
-	c.apply("labeler", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns, labels: {a: b}}}`)
+	c.apply("labeler", labeled)
 	c.set("creator", "first", "data", "k")
 	a := fights.Side{Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate}
 	path := fieldpath.NewPath("data", "k")

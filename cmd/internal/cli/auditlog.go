@@ -182,8 +182,9 @@ func (w *watcher) nextWrite(l *auditLog) (*auditEvent, error) {
 			continue
 		}
 		if late := l.latest.Sub(e.Time); late > maxDelay {
-			return nil, fmt.Errorf("expected events sorted by stageTimestamp, got one that is %s older than an earlier one; "+
-				"sort the log, or pass the log of each API server with its own --audit-log", late.Round(time.Second))
+			return nil, fmt.Errorf("expected events sorted by stageTimestamp, got one that is %s older than an "+
+				"earlier one; sort the log, or pass the log of each API server with its own --audit-log",
+				late.Round(time.Second))
 		}
 		if e.Time.After(l.latest) {
 			l.latest = e.Time

@@ -413,7 +413,11 @@ func (w *watcher) finish() error {
 	}
 	findings := w.tracker.Findings(when)
 	if len(findings) == 0 {
-		fmt.Fprintf(w.env.Stderr, "%d objects watched, nothing found\n", w.tracker.Objects())
+		result := "nothing found"
+		if len(w.told) > 0 {
+			result = "no findings left: they are older than --window, or their objects were deleted"
+		}
+		fmt.Fprintf(w.env.Stderr, "%d objects watched, %s\n", w.tracker.Objects(), result)
 		return nil
 	}
 	now := w.env.Now()
