@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/excess"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -148,7 +149,9 @@ func waysOf(
 	if name, _ := f.Path[0].Field(); name == "metadata" { // the same at all versions
 		version = t.Kind.GroupVersion().String()
 	}
-	if objects, ok := ObjectsAt(t, version, isServed); ok {
+	// An object with invalid values, such as an item without a key, can't be extracted from.
+	isValid := t.Kind.Typ.Validate(t.Object, typed.Rules{AllowDuplicates: true, AllowUnknown: true}) == nil
+	if objects, ok := ObjectsAt(t, version, isServed); ok && isValid {
 		out = append(out, advice.TakeIn(objects, f.Path, first.Key()))
 	}
 	out = append(out, advice.Permit(t.Kind.GroupKind(), patternOf(t, f), first.Key()))

@@ -135,9 +135,11 @@ func (v *veil) applied(text string) string {
 		return v.text(text)
 	}
 	compact, _ := json.Marshal(tree)
-	veiled := v.value(tree)
-	if Is(tree) {
-		veiled = v.secret(tree)
+	veiled := v.secret(tree)
+	for name, known := range map[string]any{"apiVersion": "v1", "kind": "Secret"} {
+		if value, ok := tree[name]; ok && value != known { // it may be anything
+			veiled[name] = v.value(value)
+		}
 	}
 	shown, _ := json.Marshal(veiled)
 	rest, isCanonical := strings.CutPrefix(text, string(compact))

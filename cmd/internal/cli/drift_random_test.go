@@ -161,6 +161,8 @@ func (d *driftTwin) leaf(path []string) {
 		e := entry.(map[string]any)
 		fields, _ := e["fieldsV1"].(fieldsOf)
 		if !owns(fields, path) {
+			// A value that is whole at this version may have parts at the version of the entry.
+			isOwned = isOwned || e["apiVersion"] != d.live["apiVersion"] && isAbove(fields, path)
 			continue
 		}
 		isOwned = true
@@ -186,6 +188,14 @@ func (d *driftTwin) leaf(path []string) {
 			d.updated = append(d.updated, path)
 		}
 	}
+}
+
+// isAbove reports whether FieldsV1 contains paths below a path.
+func isAbove(fields fieldsOf, path []string) bool {
+	for _, name := range path {
+		fields, _ = fields[name].(fieldsOf)
+	}
+	return len(fields) > 0
 }
 
 // owns reports whether FieldsV1 contains a path.
@@ -270,7 +280,11 @@ func (w *truthWorld) defaultsAmong(kind cluster.Kind, live map[string]any, field
 		value, ok := valueAt(created, path)
 		before, _ := valueAt(live, path)
 		isPolicy := path[len(path)-1] == "f:f1" || path[len(path)-1] == "f:policy"
-		if before == nil || ok && jsonText(value) == jsonText(before) && !isPolicy {
+		if _, hasParent := valueAt(created, path[:len(path)-1]); !hasParent {
+			return nil, false // the field's struct was removed, because nothing else is in it
+		}
+		isUnset := before == nil && path[len(path)-1] == "f:creationTimestamp"
+		if isUnset || ok && jsonText(value) == jsonText(before) && !isPolicy {
 			out = append(out, path)
 		}
 	}
