@@ -409,7 +409,8 @@ func (f *planFlags) noteRead(d *planning.Document) {
 // noteUnasked prints notes about the plans that were made without a dry run, by reason.
 func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 	if n := count[planning.IsForbidden]; n > 0 {
-		f.env.NoteUnread(fmt.Errorf("you lack the permission to apply %s: planned without the server, which may refuse or change them",
+		f.env.NoteUnread(fmt.Errorf("you lack the permission to apply %s: planned without the server, which may refuse or "+
+			"change them",
 			printable.Counted(n, "object", "objects")))
 	}
 	if count[planning.IsOffline] > 0 {
