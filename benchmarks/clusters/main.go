@@ -88,7 +88,8 @@ func (b *bench) build(ctx context.Context) (err error) {
 func (b *bench) measure(ctx context.Context, n int) error {
 	given, changed := filepath.Join(b.folder, "given.yaml"), filepath.Join(b.folder, "changed.yaml")
 	rules := filepath.Join(b.folder, "policy.yaml")
-	err := errors.Join(writeManifests(given, n, 1), writeManifests(changed, n, 2), os.WriteFile(rules, []byte(permissions), 0o600))
+	err := errors.Join(writeManifests(given, n, 1), writeManifests(changed, n, 2),
+		os.WriteFile(rules, []byte(permissions), 0o600))
 	if err != nil {
 		return err
 	}

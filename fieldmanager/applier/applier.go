@@ -13,8 +13,8 @@
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
 // ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller that gives up
-// a field leaves it out of its intent as long as the other manager owns it. To decide this, the Applier sends no request. Package
-// policy decides by fields and owners, in Go or from a file:
+// a field leaves it out of its intent as long as the other manager owns it. To decide this, the Applier sends no
+// request. Package policy decides by fields and owners, in Go or from a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},

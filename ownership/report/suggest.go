@@ -55,6 +55,7 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 	}
 	addWorst(FoundUnowned, "most of the fields that nobody owns are here: an apply removes them only with the list "+
 		"item or map around them")
-	addWorst(FoundShared, "most of the fields with several owners are here: such a field stays until all of its owners drop it")
+	addWorst(FoundShared, "most of the fields with several owners are here: such a field stays until all of its owners "+
+		"drop it")
 	return out
 }

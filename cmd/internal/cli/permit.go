@@ -64,7 +64,8 @@ Exit status: 0 on success, 1 on any error, which leaves FILE unchanged.`,
 	f.StringVar(&operation, "operation", "", "permit only this `OPERATION`: Apply or Update")
 	f.StringVar(&subresource, "subresource", "",
 		"permit only ownership through the subresource `NAME`, such as scale; '' is the main resource")
-	f.StringVar(&kind, "kind", "", "permit only in objects of `KIND`, such as Deployment.apps or, in the core group, Service.")
+	f.StringVar(&kind, "kind", "",
+		"permit only in objects of `KIND`, such as Deployment.apps or, in the core group, Service.")
 	f.StringArrayVar(&fields, "field", nil, "the field at `PATH`, and all fields in it; may be given several times")
 	f.StringVar(&reason, "reason", "", "`TEXT` that says why the manager may own the field")
 	_, _ = cmd.MarkFlagRequired("manager"), cmd.MarkFlagRequired("field")
