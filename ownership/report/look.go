@@ -62,6 +62,9 @@ func (l *look) readEntries() {
 			n := set.Leaves().Difference(applied.Owned()).Len()
 			l.twofold += n
 			m.Twofold += n
+			if applied.APIVersion == e.APIVersion {
+				m.movable += n
+			}
 		}
 		if _, isSeen := l.owners[e.Manager]; !isSeen {
 			m.Objects++

@@ -26,10 +26,10 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		out = append(out, advice.ClientSide(client, r.options.Applier, s.ClientSide.Objects))
 	}
 	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
-		return m.Twofold == 0 || components.Has(m.Name) // components keep updating
+		return m.movable == 0 || components.Has(m.Name) // components keep updating
 	})
 	for _, m := range twofold[:min(len(twofold), maxReasons)] {
-		out = append(out, advice.Twofold(m.Kinds, m.Name, m.Twofold))
+		out = append(out, advice.Twofold(m.Kinds, m.Name, m.movable))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {
