@@ -74,8 +74,8 @@ type Rule struct {
 	// LabelSelector selects by the labels of the live object, not by the labels of the intent.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
-	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the path of the
-	// field, or the path of a field or item that contains it. A * matches characters within one name, or within one
+	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field in
+	// conflict, or a field or item that contains it. A * matches characters within one name, or within one
 	// pair of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be
 	// left out: a dot outside of quotes matches both the end of a name and a dot within a name.
 	Fields []string `json:"fields,omitempty"`
@@ -156,9 +156,9 @@ func (v Verdict) String() string {
 }
 
 // Decide returns a verdict on each conflict of an apply. obj is the stored object; a nil obj has no kind, name and
-// labels. Conflicts over one field, and over a field and something in it, all get the verdict that changes least, so
-// that no rule takes a field that another rule leaves to its owner. A field and something in it are in conflict if the
-// field is atomic at the version of an owner.
+// labels. Conflicts over the same field, or over a field and fields in it, get the same verdict: the one that changes
+// least. So no rule takes a field that another rule leaves to its owner. An apply has conflicts over a field and over
+// fields in it if the field is atomic at the version of one owner, and granular at the version of another one.
 func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
 	if obj == nil {
 		obj = &metav1.PartialObjectMetadata{}
