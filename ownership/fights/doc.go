@@ -15,8 +15,9 @@
 // or has gained fields; if there is none, it is the side that wrote the other fields in the same step. A manager that
 // removes a field and then owns nothing has no entry: its side is called Nobody.
 //
-// The fields of two versions are the leaves of all their entries together. Therefore a side that owns a map or a list
-// item, but lost the fields in it, has no part in a change of these fields.
+// The fields that are compared between two versions of an object are the leaves of the union of all their entries. If
+// an entry has fields in a map or list item, the map or item itself is no such field. Therefore a side that owns only
+// the map or item has no part in changes of the fields in it.
 //
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
 // if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the
@@ -44,8 +45,8 @@
 // their applies do not conflict. But the value that they write alternates within one turn.
 //
 // A write is a revert if it continues a turn and sets the field back to the value that the same side had set two writes
-// before. A field flaps if a turn ends with an uninterrupted series of reverts, and at least Options.Returns of them
-// are within the window.
+// before. A field flaps if the latest writes of a turn are an uninterrupted series of reverts, and at least
+// Options.Returns of them are within the window.
 //
 //	side        writes   reverts
 //	controller  a
@@ -56,10 +57,10 @@
 //	controller  c                a third value ends the series
 //
 // Therefore a manager that sets a series of values, such as an autoscaler, does not flap. A manager that changes a
-// field and changes it back, once or slowly, does not flap either. If a state goes back and forth, so does the status
-// that describes it. Therefore fields below .status, and fields that are written through a status subresource, do not
-// flap. Fields that a Kubernetes component writes, such as the readiness in an EndpointSlice, and the fields of Leases
-// and Events do not flap either.
+// field and changes it back, once or slowly, does not flap either. A status may go back
+// and forth with the state that it describes. Therefore fields below .status, and fields that are written through a
+// status subresource, are never reported as flapping. The same is true of fields that a Kubernetes component writes,
+// such as the readiness in an EndpointSlice, and of the fields of Leases and Events.
 //
 // # Other findings
 //
