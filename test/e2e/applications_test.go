@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	_ "embed"
 	"encoding/json"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	release "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
@@ -24,7 +26,13 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
-// TestApplications reads inventories that were written by the types and libraries of Flux, Helm 4 and Helm 3.
+// argoApplication is an Application that the Go types of Argo CD v3.0.0 wrote. Argo CD's module can't be required here,
+// because it replaces Kubernetes' modules by v0.32.2.
+//
+//go:embed testdata/argocd-application.json
+var argoApplication []byte
+
+// TestApplications reads inventories that were written by the types and libraries of Flux, Argo CD, Helm 4 and Helm 3.
 func TestApplications(t *testing.T) {
 	member := func(namespace, name, group, kind string) string {
 		return object.ObjMetadata{Namespace: namespace, Name: name,
@@ -47,8 +55,10 @@ func TestApplications(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Status: status,
 		}
 	}
+	var argo unstructured.Unstructured
+	require.NoError(t, json.Unmarshal(argoApplication, &argo))
 	objects := []runtime.Object{
-		kustomization,
+		kustomization, &argo,
 		helmRelease("new", helmv2.HelmReleaseStatus{Inventory: &helmv2.ResourceInventory{
 			Entries: []helmv2.ResourceRef{{ID: member("shop", "web", "apps", "Deployment"), Version: "v1"}},
 		}}),
@@ -106,6 +116,9 @@ func TestApplications(t *testing.T) {
 		{"kustomization/apps", "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps",
 			[]string{"deployment.apps/web in shop", "clusterrole.rbac.authorization.k8s.io/system:shop"},
 			[]string{"configmap/gone in shop"}},
+		{"application/apps", "the resources of application.argoproj.io/apps",
+			[]string{"deployment.apps/web in shop", "clusterrole.rbac.authorization.k8s.io/system:shop"},
+			[]string{"configmap/gone in shop"}},
 		{"helmrelease/new", "the inventory of helmrelease.helm.toolkit.fluxcd.io/new",
 			[]string{"deployment.apps/web in shop"}, nil},
 		{"helmrelease/old", "revision 2 of the Helm release web", []string{"deployment.apps/web in shop"}, nil},
@@ -136,6 +149,6 @@ func TestApplications(t *testing.T) {
 	for _, ref := range all {
 		names = append(names, ref.String())
 	}
-	require.Equal(t, []string{"helm/shop/third", "helm/shop/web", "helmrelease/shop/new", "helmrelease/shop/none",
+	require.Equal(t, []string{"application/shop/apps", "helm/shop/third", "helm/shop/web", "helmrelease/shop/new", "helmrelease/shop/none",
 		"helmrelease/shop/old", "kustomization/shop/apps"}, names)
 }
