@@ -19,7 +19,7 @@ import (
 // aggregationManager is the field manager of aggregated rules, the same as for the controller in a cluster.
 const aggregationManager = "clusterrole-aggregation-controller"
 
-// For each ClusterRole with an aggregationRule, AggregateClusterRoles stores the rules of the ClusterRoles that the
+// AggregateClusterRoles stores, in each ClusterRole with an aggregationRule, the rules of the ClusterRoles that the
 // aggregationRule selects, as kube-controller-manager does. It is called after each write of a ClusterRole, before the
 // response. If a controller manager runs, it does nothing.
 //
