@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -196,8 +198,9 @@ func (f *reportFlags) printDrift(args []string) error {
 	if err != nil {
 		return err
 	}
-	var found []view.DriftView
+	var found []driftOf
 	var count view.DriftCount
+	palette := view.PaletteFor(f.env, f.env.Stdout)
 	var failed []error
 	err = f.visit(args, func(_ string, isServed func(schema.GroupVersionKind) bool) func(*place.Target) {
 		return func(t *place.Target) {
@@ -215,12 +218,13 @@ func (f *reportFlags) printDrift(args []string) error {
 			case f.format == view.Lines:
 				failed = append(failed, view.Encode(f.env.Stdout, view.Lines, view.DriftData(f.suggest(), one)))
 			default:
-				found = append(found, one)
+				kept, err := f.driftOf(palette, one)
+				failed, found = append(failed, err), append(found, kept)
 			}
 		}
 	})
-	slices.SortStableFunc(found, func(a, b view.DriftView) int {
-		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
+	slices.SortStableFunc(found, func(a, b driftOf) int {
+		return cmp.Or(cmp.Compare(a.reference, b.reference), cmp.Compare(a.namespace, b.namespace))
 	})
 	err = errors.Join(append(failed, err, f.writeDrift(found, count))...)
 	if err == nil && count.Compared+count.Uncompared == 0 {
@@ -244,25 +248,53 @@ func (f *reportFlags) noteUnmanaged(t *place.Target) {
 	}
 }
 
+// driftOf is the drift of an object until all objects are sorted: its text or JSON, so that the object itself can be
+// freed. Only -o html keeps the object.
+type driftOf struct {
+	reference, namespace string
+	written              []byte
+	view                 view.DriftView
+}
+
+func (f *reportFlags) driftOf(p view.Palette, one view.DriftView) (out driftOf, err error) {
+	out.reference, out.namespace = one.Reference(), one.Namespace
+	var text bytes.Buffer
+	switch f.format {
+	case "html":
+		out.view = one
+	case "json":
+		err = view.Encode(&text, view.Lines, view.DriftData(f.suggest(), one))
+	default:
+		fmt.Fprintln(&text, one.Title())
+		p.WriteDrift(&text, f.suggest(), one)
+	}
+	out.written = text.Bytes()
+	return out, err
+}
+
 // writeDrift writes the drift of all objects in the format of --output.
-func (f *reportFlags) writeDrift(found []view.DriftView, count view.DriftCount) error {
+func (f *reportFlags) writeDrift(found []driftOf, count view.DriftCount) error {
 	out := f.env.Stdout
 	switch f.format {
 	case view.Lines: // already written, one by one
 		return nil
 	case "json":
-		objects := []any{}
-		for _, drift := range found {
-			objects = append(objects, view.DriftData(f.suggest(), drift))
+		objects := []json.RawMessage{}
+		for _, one := range found {
+			objects = append(objects, one.written)
 		}
 		return view.Encode(out, f.format, map[string]any{"objects": objects})
 	case "html":
-		return view.WriteDriftPage(out, f.suggest(), found, f.env.Now())
+		var views []view.DriftView
+		for _, one := range found {
+			views = append(views, one.view)
+		}
+		return view.WriteDriftPage(out, f.suggest(), views, f.env.Now())
 	}
-	p := view.PaletteFor(f.env, out)
 	for _, one := range found {
-		fmt.Fprintln(out, one.Title())
-		p.WriteDrift(out, f.suggest(), one)
+		if _, err := out.Write(one.written); err != nil {
+			return err
+		}
 	}
 	return count.Write(out, "")
 }
