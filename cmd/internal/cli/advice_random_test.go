@@ -374,7 +374,9 @@ func (a *adviceWorld) checkAgain() {
 	// The first apply removes a struct with its last field. The second adds the struct, empty, which may be invalid.
 	options := cluster.WriteOptions{Manager: manager, Force: true, DryRun: true}
 	if _, err := a.client.Apply(t.Context(), a.kind(tree), o.namespace, tree, options); apierrors.IsInvalid(err) {
-		require.Equal(t, statusFailed, status, about)
+		if !strings.Contains(again, ": unchanged") { // no dry run is sent, and a policy for updates may deny it
+			require.Equal(t, statusFailed, status, about)
+		}
 		return
 	}
 	require.Contains(t, []int{0, statusChanges}, status, about)
