@@ -58,7 +58,7 @@ type Object struct {
 // history is the known history of one object.
 type history struct {
 	last     *snapshot
-	isBehind bool              // there is a later version, of which only the Scale was observed
+	isBehind bool              // only the Scale of a later version was observed
 	fields   map[string]*field // by path
 	idle     map[Side][]time.Time
 	first    Size

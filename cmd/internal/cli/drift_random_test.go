@@ -65,7 +65,9 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	}
 	may := map[string]string{} // by manager: the field that it may own; "" for all fields
 	rules := &policy.Policy{}
-	for _, manager := range []string{"helm", "kubectl-edit", "operator", "argo", "kubectl-client-side-apply", "terraform"} {
+	for _, manager := range []string{
+		"helm", "kubectl-edit", "operator", "argo", "kubectl-client-side-apply", "terraform",
+	} {
 		if w.r.IntN(3) == 0 {
 			may[manager] = w.pick("", "metadata", "spec")
 			p := policy.Permission{Managers: []string{policy.Quote(manager)}}
@@ -234,7 +236,8 @@ func (w *truthWorld) fieldsOf(kind cluster.Kind, o *truthObject, tree map[string
 	}
 	entries, _ := out["metadata"].(map[string]any)["managedFields"].([]any)
 	for _, entry := range entries {
-		if e := entry.(map[string]any); e["manager"] == "twin" && e["operation"] == string(metav1.ManagedFieldsOperationApply) {
+		e := entry.(map[string]any)
+		if e["manager"] == "twin" && e["operation"] == string(metav1.ManagedFieldsOperationApply) {
 			return e["fieldsV1"].(fieldsOf)
 		}
 	}
@@ -255,7 +258,9 @@ func withoutServer(live map[string]any) map[string]any {
 // defaultsAmong returns the fields whose values are the server's defaults: in a create of the object without these
 // fields, the server sets the same values. isKnown is false if the server rejects this create. Values that the
 // mutating policy of the test sets are not defaults.
-func (w *truthWorld) defaultsAmong(kind cluster.Kind, live map[string]any, fields [][]string) (_ [][]string, isKnown bool) {
+func (w *truthWorld) defaultsAmong(
+	kind cluster.Kind, live map[string]any, fields [][]string,
+) (_ [][]string, isKnown bool) {
 	if len(fields) == 0 {
 		return nil, true
 	}

@@ -346,7 +346,9 @@ func (w *truthWorld) variant(o *truthObject) map[string]any {
 	}
 	switch tree["kind"] {
 	case "ConfigMap":
-		tree["data"] = map[string]any{w.pick("f1", "f2", "f3"): w.pick("x", "y", "z"), w.pick("k", "k.a", ".k"): w.pick("1", "2")}
+		tree["data"] = map[string]any{
+			w.pick("f1", "f2", "f3"): w.pick("x", "y", "z"), w.pick("k", "k.a", ".k"): w.pick("1", "2"),
+		}
 	case "Secret":
 		tree[w.pick("data", "stringData")] = map[string]any{w.pick("a", "b"): w.pick("MTIz", "Zm9v")}
 	}
@@ -378,7 +380,8 @@ func (w *truthWorld) happen(o *truthObject) {
 	kind := w.kind(tree)
 	live, _ := w.client.Get(ctx, kind, o.namespace, o.name)
 	var err error
-	what := w.pick("kubectl apply", "kubectl apply", "helm 3", "edit", "scale", "apply", "apply", "apply", "controller", "replace")
+	what := w.pick("kubectl apply", "kubectl apply", "helm 3", "edit", "scale", "apply", "apply", "apply", "controller",
+		"replace")
 	switch what {
 	case "kubectl apply", "helm 3":
 		manager := "helm"
