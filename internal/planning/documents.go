@@ -36,7 +36,7 @@ type Options struct {
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)
 	// Drift also finds drift in the live objects, using the policy that Policy returns for an empty list of conflicts.
 	Drift bool
-	// Tries is the maximal number of dry runs for suggestions.
+	// Tries is the maximal number of ways out that are tried with dry runs.
 	Tries int
 	// Concurrency is the number of concurrent requests, at least 1.
 	Concurrency int
@@ -74,8 +74,8 @@ const (
 	IsForbidden                // the user may not apply the object
 )
 
-// Documents plans documents. It returns a plan for each document. untried is the number of dry runs for suggestions
-// that were not sent because of Options.Tries. Documents may use kinds and namespaces that other documents define.
+// Documents plans documents. It returns a plan for each document. untried is the number of ways out that were not tried
+// because of Options.Tries. Documents may use kinds and namespaces that other documents define.
 func Documents(ctx context.Context, p place.Place, docs []document.Document, o Options) (all []Document, untried int) {
 	untried = Each(ctx, p, docs, o, func(d *Document) { all = append(all, *d) })
 	return all, untried

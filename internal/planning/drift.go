@@ -76,7 +76,7 @@ func (p *Planned) removesAfter(
 
 // promise returns which leaves the next apply removes if live is the live object, and whether that apply has no
 // conflicts although the plan has some. ok is false if isWanted returns false for the leaves, or if the server rejects
-// the apply.
+// the move to live or the apply.
 func (p *Planned) promise(
 	ctx context.Context, asking Asking, live runtime.Object, isWanted func(removes *fieldpath.Set) bool,
 ) (promise advice.Promise, ok bool, err error) {
@@ -97,7 +97,7 @@ func (p *Planned) promise(
 		return promise, false, nil
 	}
 	if asking.take(p.Target) {
-		served, err := p.send(ctx, asking, next)
+		served, err := p.send(ctx, asking, live, next)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return promise, false, nil //nolint:nilerr // the suggestion does not work
 		}

@@ -23,14 +23,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Budget is the number of dry runs that a command sends for suggestions.
+// Budget is the number of ways out that a command tries with dry runs: of the move, if there is one, and of the apply.
 type Budget struct {
-	// Left is the number of dry runs that may still be sent. Unasked counts the ones that were not sent because the
+	// Left is the number of ways that may still be tried. Unasked counts the ones that were not tried because the
 	// budget was used up.
 	Left, Unasked int
 }
 
-// take uses one dry run of the budget, and reports whether it may be sent.
+// take uses one way of the budget, and reports whether it may be tried.
 func (b *Budget) take() bool {
 	if b.Left == 0 {
 		b.Unasked++
@@ -46,7 +46,7 @@ type Asking struct {
 	Budget *Budget // nil to send no dry runs
 }
 
-// take reports whether one more dry run may be sent for an object.
+// take reports whether one more way may be tried for an object.
 func (a Asking) take(t *place.Target) bool {
 	if a.Budget == nil {
 		return false
@@ -90,7 +90,7 @@ type way struct {
 // are two kinds: fields that the apply removes from a list item move back to the other owner of the item, so that
 // they stay; and fields that the apply leaves behind, because nobody, an updater or another applier owns them, move
 // to the manager, so that the apply removes them. Only fields that the server's error is about are moved. Each move
-// is tried: the result of the same apply after the move is sent as a dry run.
+// is tried: its result, and the result of the same apply after it, are sent as dry runs.
 func (p *Planned) Unblocks(
 	ctx context.Context, now func() time.Time, asking Asking, refusal error,
 ) (out []advice.Suggestion) {
@@ -312,8 +312,8 @@ func changedByServer(t *typed.Type, manager string, before, after map[string]any
 	return changed
 }
 
-// try plans the same apply after a move, and sends the result as a dry run. It returns what that apply removes, and
-// whether the server accepts it.
+// try plans the same apply after a move, and sends the results of both as dry runs. It returns what that apply removes,
+// and whether the server accepts both.
 func (p *Planned) try(
 	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move,
 ) (removes []fieldpath.Path, isAccepted bool) {
@@ -326,16 +326,22 @@ func (p *Planned) try(
 	if err != nil || next.Outcome == plans.Conflict {
 		return nil, false
 	}
-	served, err := p.send(ctx, asking, next)
+	served, err := p.send(ctx, asking, moved.Object, next)
 	return p.removedBy(next, served), err == nil
 }
 
-// send sends the resulting object of a plan as a dry run of an update. It returns the object that the server would
-// store.
-func (p *Planned) send(ctx context.Context, asking Asking, plan *plans.Plan) (served map[string]any, err error) {
+// send sends two objects as dry runs of updates: the result of a move, which an admission policy may reject, and the
+// result of the apply after it. It returns the object that the server would store last.
+func (p *Planned) send(
+	ctx context.Context, asking Asking, moved runtime.Object, plan *plans.Plan,
+) (served map[string]any, err error) {
 	w := p.Desired.Stored()
-	options := cluster.WriteOptions{Manager: w.Manager, DryRun: true}
-	served, err = asking.Place.Update(ctx, w.Target, place.Unwrap(plan.Object), options)
+	for _, object := range []runtime.Object{moved, plan.Object} {
+		options := cluster.WriteOptions{Manager: w.Manager, DryRun: true}
+		if served, err = asking.Place.Update(ctx, w.Target, place.Unwrap(object), options); err != nil {
+			break
+		}
+	}
 	p.saw(served, err)
 	return served, err
 }

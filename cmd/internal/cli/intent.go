@@ -118,5 +118,5 @@ func (f *intentFlags) options() planning.Options {
 	}
 }
 
-// maxTries is the maximal number of dry runs that a command sends to check its suggestions.
+// maxTries is the maximal number of ways out that a command tries with dry runs.
 const maxTries = 32

@@ -89,7 +89,11 @@ func ServerError(err error) error {
 	if s.Reason == metav1.StatusReasonInvalid && s.Details != nil && len(s.Details.Causes) > 0 {
 		var errs []error
 		for _, cause := range s.Details.Causes {
-			errs = append(errs, causeError{cause})
+			if cause.Field == "" { // as of a ValidatingAdmissionPolicy
+				errs = append(errs, errors.New(cause.Message))
+			} else {
+				errs = append(errs, causeError{cause})
+			}
 		}
 		return errors.Join(errs...)
 	}
