@@ -32,10 +32,10 @@
 //     moves out of an item in which the manager owns other fields, both managers own the item. If the field was the
 //     manager's last field in the item, the item moves too.
 //   - Atomic values move as a whole.
-//   - An applier never becomes the owner of a declared container that has content: no intent owns such a container, so
-//     the applier's next apply would remove it. An updater may own such a container.
+//   - No move makes an applier the owner of a declared container that has content. No apply results in such ownership,
+//     so the applier's next apply would remove the container. An updater may own such a container.
 //   - Entries are sorted, and empty ones are removed. A new entry of an adoption has the time of the move. Any other
-//     new entry has the time of the entry that the fields come from, and an existing entry that gains fields has the
-//     later of both times.
+//     new entry has the time of the entry that the fields come from. An existing entry that gains fields has the later
+//     of two times: its own, and the time that a new entry would have.
 //   - Inputs are not changed.
 package ownership

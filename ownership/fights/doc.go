@@ -16,8 +16,8 @@
 // removes a field and then owns nothing has no entry: its side is called Nobody.
 //
 // The fields that are compared between two versions of an object are the leaves of the union of all their entries. If
-// an entry has fields in a map or list item, the map or item itself is no such field. Therefore a side that owns only
-// the map or item has no part in changes of the fields in it.
+// an entry has fields in a map or list item, only these fields are compared, and not the map or item itself. Therefore a
+// side that owns only the map or item has no part in changes of the fields in it.
 //
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
 // if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the
