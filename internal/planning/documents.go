@@ -100,7 +100,7 @@ func Each(
 	}
 	p.Prefetch(ctx, intents, o.Concurrency)
 	budget := &Budget{Left: o.Tries}
-	asking := Asking{Place: p}
+	asking := Asking{Place: p, Now: o.Now}
 	if !o.Offline {
 		asking.Budget = budget
 	}
@@ -284,15 +284,15 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 		d.Err = d.FindLeftovers(ctx, asking)
 	}
 	if d.Err == nil && o.Drift {
-		d.Err = d.FindDrift(ctx, o.Now, asking, rules)
+		d.Err = d.FindDrift(ctx, asking, rules)
 	}
 	switch {
 	case d.Err == nil && d.Outcome == plans.Conflict:
-		d.AskWays(ctx, o.Now, asking, o.Subresource)
+		d.AskWays(ctx, asking, o.Subresource)
 	case d.Err != nil && d.Fields != nil:
 		d.Ways = d.LeftOut(ctx, asking, o.Subresource)
 		if d.Plan != nil {
-			d.Ways = append(d.Ways, d.Unblocks(ctx, o.Now, asking, d.Err)...)
+			d.Ways = append(d.Ways, d.Unblocks(ctx, asking, d.Err)...)
 		}
 	}
 }

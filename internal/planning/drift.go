@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,7 @@ type Drifted struct {
 }
 
 // FindDrift finds drift in the live object of the plan. It checks with dry runs that the suggested removals work.
-func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking Asking, rules *policy.Policy) error {
+func (p *Planned) FindDrift(ctx context.Context, asking Asking, rules *policy.Policy) error {
 	p.Drift = &Drift{}
 	if p.Desired.Object == nil {
 		return nil
@@ -47,29 +46,50 @@ func (p *Planned) FindDrift(ctx context.Context, now func() time.Time, asking As
 	})
 	p.Drift.Unowned = found.Unowned
 	for _, f := range found.Fields {
+		if p.isMigrated(f.Path) {
+			continue
+		}
 		ways := waysOf(p.Target, f, p.Desired.Manager, asking.Place.IsServed)
 		ways = slices.DeleteFunc(ways, func(s advice.Suggestion) bool {
 			move, ok := s.Action.(advice.Move)
-			return ok && !p.removesAfter(ctx, now, asking, move.Move, f)
+			return ok && !p.removesAfter(ctx, asking, move.Move, f)
 		})
 		p.Drift.Fields = append(p.Drift.Fields, Drifted{f, ways})
 	}
 	return err
 }
 
-// removesAfter reports whether the next apply after a move removes a field. If the field has several owners,
-// removesAfter reports only whether the server accepts that apply.
+// isMigrated reports whether kubectl itself writes or removes a field when it applies.
+func (p *Planned) isMigrated(path fieldpath.Path) bool {
+	return p.Desired.Manager == KubectlManager && path.Equal(annotationPath) ||
+		slices.ContainsFunc(p.Migration, func(c plans.Change) bool {
+			return c.Kind == plans.Removed && len(c.Path) <= len(path) && path[:len(c.Path)].Equal(c.Path)
+		})
+}
+
+// removesAfter reports whether the next apply after a move removes a field, and no other owned field. If the field has
+// several owners, the field may stay.
 func (p *Planned) removesAfter(
-	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move, f excess.Drifted,
+	ctx context.Context, asking Asking, move ownership.Move, f excess.Drifted,
 ) bool {
 	w := p.Desired.Stored()
-	moved, err := w.Mover(now).Do(ctx, place.Wrap(w.Object), move)
+	moved, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), move)
 	if err != nil {
 		return false
 	}
+	entries, err := managedfields.Read(place.Wrap(w.Object))
+	if err != nil {
+		return false
+	}
+	var owned *fieldpath.Set
+	for i := range entries {
+		owned = owned.Union(p.Kind.Typ.Reconcile(entries[i].Owned()))
+	}
 	field := fieldpath.NewSet(f.Path)
 	_, ok, err := p.promise(ctx, asking, moved.Object, func(removes *fieldpath.Set) bool {
-		return len(f.Owners) > 1 || !removes.AtOrBelow(field).IsEmpty()
+		at := removes.AtOrBelow(field)
+		others := p.beyond(removes).Difference(at).Intersection(owned)
+		return others.IsEmpty() && (len(f.Owners) > 1 || !at.IsEmpty())
 	})
 	return ok && err == nil
 }
@@ -134,7 +154,13 @@ func DriftOf(
 		if len(appliers) == 1 {
 			applier = appliers[0]
 		}
-		d.Fields = append(d.Fields, Drifted{f, waysOf(t, f, applier, isServed)})
+		ways := waysOf(t, f, applier, isServed)
+		for i := range ways {
+			if _, ok := ways[i].Action.(advice.Move); ok { // the manager's intent is not known
+				ways[i] = advice.Untried(ways[i])
+			}
+		}
+		d.Fields = append(d.Fields, Drifted{f, ways})
 	}
 	return d, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -18,44 +19,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
-
-// Half is a list item that loses fields by an apply but stays, because another manager owns it.
-type Half struct {
-	Owner managedfields.Key
-	Item  fieldpath.Path
-}
-
-// Halves returns the list items that lose fields by the plan and stay because other managers own them.
-func (p *Planned) Halves() (out []Half) {
-	if p.Plan == nil || p.Desired.Object == nil {
-		return nil
-	}
-	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
-	if err != nil {
-		return nil
-	}
-	seen := map[string]bool{}
-	for change := range p.Plan.Changes() {
-		for n := len(change.Path) - 1; change.Kind == plans.Removed && n > 0; n-- {
-			item := change.Path[:n]
-			if !item[n-1].IsKey() || seen[item.String()] {
-				continue
-			}
-			for i := range list {
-				if e := &list[i]; e.Key.Manager != p.Desired.Manager && e.Owned().Has(item) {
-					seen[item.String()] = true
-					out = append(out, Half{e.Key, slices.Clone(item)})
-					break
-				}
-			}
-		}
-	}
-	return out
-}
 
 // KubectlManager is the default manager of kubectl apply --server-side.
 const KubectlManager = lastapplied.Manager
@@ -102,13 +70,13 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 		}
 		beyond = defaulted.Without(t, p.Desired.Object, beyond, p.Options.Defaulter)
 		if !beyond.IsEmpty() {
-			if err := p.letGo(ctx, asking, e.Key, isAnnotated); err != nil {
+			if err := p.letGo(ctx, asking, e.Key, beyond, isAnnotated); err != nil {
 				return err
 			}
 		}
 	}
 	if p.Desired.Manager == KubectlManager && p.Outcome != plans.Conflict {
-		return p.planMigration(ctx)
+		return p.planMigration(ctx, asking)
 	}
 	return nil
 }
@@ -118,27 +86,45 @@ func IsKubectl(manager string) bool {
 	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
 }
 
-// letGo suggests moving the fields of an updater to the intent's manager, if the manager's next apply then removes
-// more fields.
-func (p *Planned) letGo(ctx context.Context, asking Asking, updater managedfields.Key, isAnnotated bool) error {
+// letGo suggests moving the fields of an updater to the intent's manager, if the manager's next apply then removes more
+// of the given leaves that the updater owns. If the updater is in conflict with the intent, only these leaves move, so
+// that the suggestion does not also decide the conflict; a move of client-side apply's fields is whole, as kubectl's.
+func (p *Planned) letGo(
+	ctx context.Context, asking Asking, updater managedfields.Key, owned *fieldpath.Set, isAnnotated bool,
+) error {
 	w := p.Desired.Stored()
-	o := upgrade.ServerSideOptions{Types: p.Types, Converter: p.Converter(), Manager: w.Manager}
-	if !isAnnotated {
-		o.From, o.Everything = []string{updater.Manager}, true
+	var move ownership.Move
+	var live runtime.Object
+	isOwn := func(c conflicts.Conflict) bool { return c.Owner == updater }
+	if !isAnnotated && slices.ContainsFunc(p.Conflicts, isOwn) {
+		move = ownership.Transfer{Fields: owned, From: updater, To: managedfields.Key{Manager: w.Manager}}
+		moved, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), move)
+		if err != nil {
+			return nil //nolint:nilerr // nothing to suggest
+		}
+		live = moved.Object
+	} else {
+		o := upgrade.ServerSideOptions{Types: p.Types, Converter: p.Converter(), Manager: w.Manager}
+		if !isAnnotated {
+			o.From, o.Everything = []string{updater.Manager}, true
+		}
+		moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), o)
+		if err != nil || !moved.Changed {
+			return nil //nolint:nilerr // nothing to suggest
+		}
+		live = moved.Object
 	}
-	moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), o)
-	if err != nil || !moved.Changed {
-		return nil //nolint:nilerr // nothing to suggest
-	}
-	promise, ok, err := p.promise(ctx, asking, moved.Object, func(removes *fieldpath.Set) bool {
-		return !p.beyond(removes).IsEmpty()
+	removed := func(removes *fieldpath.Set) *fieldpath.Set { return p.beyond(removes).Intersection(owned) }
+	promise, ok, err := p.promise(ctx, asking, live, func(removes *fieldpath.Set) bool {
+		return !removed(removes).IsEmpty()
 	})
 	if errors.Is(err, errVersions) {
 		return nil // what the next apply removes is not known
 	}
 	if ok {
-		kept := p.beyond(fieldpath.NewSet(promise.Removes...))
-		p.Leftovers = append(p.Leftovers, advice.LetGo(p.Objects(), w.Manager, updater, isAnnotated, kept, promise))
+		kept := removed(fieldpath.NewSet(promise.Removes...))
+		s := advice.LetGo(p.Objects(), w.Manager, updater, isAnnotated, move, kept, promise)
+		p.Leftovers = append(p.Leftovers, s)
 	}
 	return err
 }
@@ -170,7 +156,7 @@ func (p *Planned) Migrated() (out []fieldpath.Path) {
 
 // planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of
 // client-side apply, and applies again.
-func (p *Planned) planMigration(ctx context.Context) error {
+func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
 		Types: p.Types, Converter: p.Converter(), Manager: KubectlManager, Everything: true, KeepLastApplied: true,
 	})
@@ -185,6 +171,14 @@ func (p *Planned) planMigration(ctx context.Context) error {
 		return err
 	}
 	p.Migration = slices.Collect(second.Changes())
+	if len(p.Migration) > 0 && p.Served != nil && asking.take(p.Target) {
+		served, err := p.send(ctx, asking, moved.Object, second)
+		if err != nil {
+			p.Migration = nil // kubectl warns of the error, and tries again with the next apply
+			return nil        //nolint:nilerr // this is not an error of the plan
+		}
+		p.Migration = slices.Collect(p.Target.Changes(p.Served, served))
+	}
 	return nil
 }
 
@@ -238,7 +232,8 @@ func (p *Planned) StringData() (out []StringData) {
 		if slices.ContainsFunc(p.Decided, isDecided) {
 			continue // the policy leaves the field to its owner
 		}
-		if mine.Owned().Has(was) && !mine.Owned().Has(path) && !intended.Has(was) && !intended.Has(path) {
+		isOwner := func(e managedfields.Entry) bool { return e.Owned().Has(path) }
+		if mine.Owned().Has(was) && !intended.Has(was) && !intended.Has(path) && !slices.ContainsFunc(list, isOwner) {
 			out = append(out, StringData{Field: path})
 		}
 	}

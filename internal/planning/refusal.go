@@ -43,6 +43,7 @@ func (b *Budget) take() bool {
 // Asking says how to try suggestions with dry runs.
 type Asking struct {
 	Place  place.Place
+	Now    func() time.Time
 	Budget *Budget // nil to send no dry runs
 }
 
@@ -84,24 +85,28 @@ type way struct {
 	owner  *managedfields.Key
 	fields []fieldpath.Path
 	keeps  bool // true if the fields move to owner, false if from owner
+	// isGuess is true if the error names none of the fields, but a field beside them.
+	isGuess bool
 }
 
 // Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first. There
-// are two kinds: fields that the apply removes from a list item move back to the other owner of the item, so that
-// they stay; and fields that the apply leaves behind, because nobody, an updater or another applier owns them, move
-// to the manager, so that the apply removes them. Only fields that the server's error is about are moved. Each move
+// are two kinds: fields that the apply removes move to the owner of what stays beside them, so that they stay; and
+// fields that the apply leaves behind, because nobody, an updater or another applier owns them, move to the manager, so
+// that the apply removes them. Only fields that the server's error is about are moved. If no move of these helps, the
+// fields beside them are tried: a server often names the field that was set, not the one that excludes it. Each move
 // is tried: its result, and the result of the same apply after it, are sent as dry runs.
-func (p *Planned) Unblocks(
-	ctx context.Context, now func() time.Time, asking Asking, refusal error,
-) (out []advice.Suggestion) {
+func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (out []advice.Suggestion) {
 	var named []string
 	for _, field := range place.FieldsOf(refusal) {
-		named = append(named, "/"+strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(field))
+		named = append(named, "/"+strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(strings.ToLower(field)))
 	}
 	if len(named) == 0 {
 		return nil
 	}
 	for _, w := range append(p.givenBack(named), p.left(named)...) {
+		if w.isGuess && len(out) > 0 {
+			break
+		}
 		if !asking.take(p.Target) {
 			continue
 		}
@@ -109,7 +114,7 @@ func (p *Planned) Unblocks(
 		if !w.keeps {
 			s = advice.Remove(w.fields, p.Desired.Manager, w.owner, advice.Promise{Unblocks: true})
 		}
-		removes, isAccepted := p.try(ctx, now, asking, s.Action.(advice.Move).Move)
+		removes, isAccepted := p.try(ctx, asking, s.Action.(advice.Move).Move)
 		if isAccepted {
 			if !w.keeps {
 				s.Promise.Removes = removes
@@ -127,21 +132,33 @@ func deref(k *managedfields.Key) managedfields.Key {
 	return *k
 }
 
-// givenBack returns moves of fields back to the owners of items. These are the fields that the apply removes from items
-// of other owners and that the error names.
+// givenBack returns moves of fields that the apply removes and the error names. They move to the owner of another field
+// in the item or struct that stays without them.
 func (p *Planned) givenBack(named []string) (out []way) {
-	for _, half := range p.Halves() {
-		w := way{owner: &half.Owner, keeps: true}
-		for path := range p.removes().All() {
-			isBelow := len(path) > len(half.Item) && path[:len(half.Item)].Equal(half.Item)
-			text := Pointer(p.Kind.Typ, path, place.Unwrap(p.Plan.Object)) + "/"
-			isNamed := func(field string) bool { return strings.HasPrefix(text, field+"/") }
-			if isBelow && slices.ContainsFunc(named, isNamed) {
-				w.fields = append(w.fields, slices.Clone(path))
-			}
+	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
+	list, err := managedfields.Read(p.Plan.Object)
+	if err != nil {
+		return nil
+	}
+	for path := range p.removes().All() {
+		text := strings.ToLower(Pointer(t, path, after)) + "/"
+		isNamed := func(field string) bool { return strings.HasPrefix(text, field+"/") }
+		if name, _ := path[0].Field(); name == "metadata" || !slices.ContainsFunc(named, isNamed) {
+			continue // what is in metadata does not belong together
 		}
-		if len(w.fields) > 0 {
-			out = append(out, w)
+		rest := path[:len(path)-1]
+		for len(rest) > 1 {
+			if _, stays := t.Get(after, rest); stays {
+				break
+			}
+			rest = rest[:len(rest)-1]
+		}
+		i := slices.IndexFunc(list, func(e managedfields.Entry) bool {
+			return e.Manager != p.Desired.Manager && e.Subresource == "" &&
+				!e.Owned().AtOrBelow(fieldpath.NewSet(rest)).IsEmpty()
+		})
+		if len(rest) > 1 && i >= 0 {
+			out = addTo(out, way{owner: &list[i].Key, keeps: true}, slices.Clone(path))
 		}
 	}
 	return out
@@ -149,14 +166,15 @@ func (p *Planned) givenBack(named []string) (out []way) {
 
 // left returns moves to the manager, by owner, of fields that the apply leaves although the intent lacks them: first
 // unowned fields, then fields of updaters, then fields of appliers. The error must name the field itself, a field in or
-// around it, or another item of the same list.
+// around it, or another item of the same list. Guesses come last, each of one owned field: the error names another field
+// in the same item or struct.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)
 	if err != nil {
 		return nil
 	}
-	var nobody, updaters, appliers []way
+	var nobody, updaters, appliers, guesses []way
 	seen := map[string]bool{}
 	for leaf := range t.FieldSet(after).Leaves().Difference(managedfields.Unowned()).All() {
 		n := 1
@@ -170,7 +188,9 @@ func (p *Planned) left(named []string) []way {
 			continue
 		}
 		seen[field.String()] = true
-		if !isNamedIn(named, Pointer(t, field, after), field[n-1].IsKey()) {
+		pointer := strings.ToLower(Pointer(t, field, after))
+		isNamed, isBeside := isNamedIn(named, pointer, field[n-1].IsKey())
+		if !isNamed && (!isBeside || n < 3) {
 			continue
 		}
 		isOwned := false
@@ -181,40 +201,45 @@ func (p *Planned) left(named []string) []way {
 				continue
 			}
 			isOwned = true
-			if isApply {
-				appliers = addTo(appliers, &e.Key, field)
-			} else {
-				updaters = addTo(updaters, &e.Key, field)
+			switch w := (way{owner: &e.Key}); {
+			case !isNamed:
+				guesses = append(guesses, way{owner: &e.Key, fields: []fieldpath.Path{field}, isGuess: true})
+			case isApply:
+				appliers = addTo(appliers, w, field)
+			default:
+				updaters = addTo(updaters, w, field)
 			}
 		}
-		if !isOwned {
-			nobody = addTo(nobody, nil, field)
+		if !isOwned && isNamed {
+			nobody = addTo(nobody, way{}, field)
 		}
 	}
-	return slices.Concat(nobody, updaters, appliers)
+	return slices.Concat(nobody, updaters, appliers, guesses)
 }
 
 // isNamedIn reports whether one of the named fields is at, below or above a pointer or, for a pointer to an item, in
-// the list of the item.
-func isNamedIn(named []string, pointer string, isItem bool) bool {
+// the list of the item; and whether one of them is in what directly contains the pointer.
+func isNamedIn(named []string, pointer string, isItem bool) (isNamed, isBeside bool) {
+	around := pointer[:strings.LastIndexByte(pointer, '/')]
 	list := pointer
 	if isItem {
-		list = pointer[:strings.LastIndexByte(pointer, '/')]
+		list = around
 	}
-	return slices.ContainsFunc(named, func(field string) bool {
-		return strings.HasPrefix(pointer+"/", field+"/") || strings.HasPrefix(field+"/", list+"/")
-	})
+	for _, field := range named {
+		isNamed = isNamed || strings.HasPrefix(pointer+"/", field+"/") || strings.HasPrefix(field+"/", list+"/")
+		isBeside = isBeside || strings.HasPrefix(field, around+"/")
+	}
+	return isNamed, isBeside
 }
 
-// addTo adds a field to the way for an owner.
-func addTo(ways []way, owner *managedfields.Key, field fieldpath.Path) []way {
-	for i := range ways {
-		if deref(ways[i].owner) == deref(owner) {
-			ways[i].fields = append(ways[i].fields, field)
-			return ways
-		}
+// addTo adds a field to the way for the owner of w, which is added if there is none.
+func addTo(ways []way, w way, field fieldpath.Path) []way {
+	i := slices.IndexFunc(ways, func(other way) bool { return deref(other.owner) == deref(w.owner) })
+	if i < 0 {
+		i, ways = len(ways), append(ways, w)
 	}
-	return append(ways, way{owner: owner, fields: []fieldpath.Path{field}})
+	ways[i].fields = append(ways[i].fields, field)
+	return ways
 }
 
 // removes returns the leaves that the apply removes.
@@ -252,9 +277,7 @@ func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string
 }
 
 // AskWays sends a dry run for each way out of the conflicts.
-func (p *Planned) AskWays(
-	ctx context.Context, now func() time.Time, asking Asking, subresource string,
-) {
+func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string) {
 	w := p.Desired.Stored()
 	p.Refused, p.Also = map[conflicts.Decision]string{}, map[conflicts.Decision][]fieldpath.Path{}
 	for _, way := range []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
@@ -277,12 +300,13 @@ func (p *Planned) AskWays(
 	}
 	for _, s := range advice.OwnUpdates(w.Manager, p.Conflicts) {
 		move := s.Action.(advice.Move).Move
-		_, err := w.Mover(now).Do(ctx, place.Wrap(w.Object), move)
-		p.MoveRefused = err != nil // for versions that only the server can convert
+		_, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), move)
+		isRefused := err != nil // for versions that only the server can convert
 		if err == nil && s.Promise.Unblocks && asking.take(p.Target) {
-			_, isAccepted := p.try(ctx, now, asking, move)
-			p.MoveRefused = !isAccepted
+			_, isAccepted := p.try(ctx, asking, move)
+			isRefused = !isAccepted
 		}
+		p.MoveRefused = p.MoveRefused || isRefused
 	}
 }
 
@@ -315,10 +339,10 @@ func changedByServer(t *typed.Type, manager string, before, after map[string]any
 // try plans the same apply after a move, and sends the results of both as dry runs. It returns what that apply removes,
 // and whether the server accepts both.
 func (p *Planned) try(
-	ctx context.Context, now func() time.Time, asking Asking, move ownership.Move,
+	ctx context.Context, asking Asking, move ownership.Move,
 ) (removes []fieldpath.Path, isAccepted bool) {
 	w := p.Desired.Stored()
-	moved, err := w.Mover(now).Do(ctx, place.Wrap(w.Object), move)
+	moved, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), move)
 	if err != nil {
 		return nil, false
 	}
@@ -330,15 +354,15 @@ func (p *Planned) try(
 	return p.removedBy(next, served), err == nil
 }
 
-// send sends two objects as dry runs of updates: the result of a move, which an admission policy may reject, and the
-// result of the apply after it. It returns the object that the server would store last.
+// send sends two objects as dry runs: the result of a move, which an admission policy may reject, and the result of the
+// apply after it. It returns the object that the server would store last.
 func (p *Planned) send(
 	ctx context.Context, asking Asking, moved runtime.Object, plan *plans.Plan,
 ) (served map[string]any, err error) {
 	w := p.Desired.Stored()
 	for _, object := range []runtime.Object{moved, plan.Object} {
-		options := cluster.WriteOptions{Manager: w.Manager, DryRun: true}
-		if served, err = asking.Place.Update(ctx, w.Target, place.Unwrap(object), options); err != nil {
+		served, err = place.ClusterOf(asking.Place).Try(ctx, w.Target, place.Unwrap(object), w.Manager)
+		if err != nil {
 			break
 		}
 	}
@@ -387,14 +411,12 @@ func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fiel
 	return out
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
 // Pointer returns a path as a JSON pointer (RFC 6901). List items are given by their index in the object. For an item
 // that the object lacks, the result is the pointer to the list.
 func Pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {
-			text += "/" + pointerEscapes.Replace(name)
+			text += "/" + place.PointerToken.Replace(name)
 		} else {
 			items, _ := value.([]any)
 			i, isIndex := e.Index()

@@ -47,7 +47,7 @@ func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, p
 		from.Operation = owner.Operation
 	}
 	return Suggestion{
-		Why:     fmt.Sprintf("to let this apply remove %s, which %q owns too", list(fields), owner.Manager),
+		Why:     fmt.Sprintf("to let this apply remove %s, which %q owns", list(fields), owner.Manager),
 		Action:  Move{Move: ownership.Transfer{Fields: set, From: from, To: mine}},
 		Promise: promise,
 	}
@@ -69,24 +69,32 @@ func LeaveOut(fields []string, exists bool) Suggestion {
 // OwnUpdates moves fields from a manager's Update entry to its Apply entry, so that its applies do not conflict with
 // its own updates.
 func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
-	var fields []fieldpath.Path
+	var entries []managedfields.Key
+	fields := map[managedfields.Key][]fieldpath.Path{}
 	for _, c := range found {
-		if c.Owner.Manager == manager && c.Owner.Operation == metav1.ManagedFieldsOperationUpdate {
-			fields = append(fields, c.Path)
+		key := managedfields.Key{Manager: manager, Operation: c.Owner.Operation, Subresource: c.Owner.Subresource}
+		isUpdate := c.Owner.Operation == metav1.ManagedFieldsOperationUpdate && key.Subresource != "status"
+		if c.Owner.Manager == manager && isUpdate { // what is written through status can't be applied without it
+			if fields[key] == nil {
+				entries = append(entries, key)
+			}
+			fields[key] = append(fields[key], c.Path)
 		}
 	}
-	if len(fields) == 0 {
-		return nil
+	for _, from := range entries {
+		moved, how := fields[from], "an earlier update"
+		if from.Subresource != "" {
+			how += " through " + from.Subresource
+		}
+		out = append(out, Suggestion{
+			Why: fmt.Sprintf("to let the applies of %[1]q own %[2]s, which %[3]s of %[1]q owns", manager, list(moved), how),
+			Action: Move{Move: ownership.Transfer{
+				Fields: fieldpath.NewSet(moved...), From: from, To: managedfields.Key{Manager: manager},
+			}},
+			Promise: Promise{Unblocks: len(moved) == len(found), Keeps: true, Moves: moved},
+		})
 	}
-	return []Suggestion{{
-		Why: fmt.Sprintf("to let the applies of %[1]q own %[2]s, which an earlier update of %[1]q owns", manager,
-			list(fields)),
-		Action: Move{Move: ownership.Transfer{
-			Fields: fieldpath.NewSet(fields...), To: managedfields.Key{Manager: manager},
-			From: managedfields.Key{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate},
-		}},
-		Promise: Promise{Unblocks: len(fields) == len(found), Keeps: true, Moves: fields},
-	}}
+	return out
 }
 
 // WaysOut returns the ways out of conflicts.
@@ -155,14 +163,20 @@ func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 }
 
 // LetGo lets the next apply of a manager remove fields that an updater still owns although the intent lacks them.
-// isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields.
-// promise.Removes includes leaves that the next apply would remove anyway.
+// isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields. All
+// that the updater owns moves, or only the fields of move unless it is nil. promise.Removes includes leaves that the
+// next apply would remove anyway.
 func LetGo(
-	o Objects, manager string, updater managedfields.Key, isAnnotated bool, kept *fieldpath.Set, promise Promise,
+	o Objects, manager string, updater managedfields.Key, isAnnotated bool, move ownership.Move, kept *fieldpath.Set,
+	promise Promise,
 ) Suggestion {
-	action := Upgrade{Objects: o, Manager: manager}
-	if !isAnnotated {
-		action.From = updater.Manager
+	var action Action = Move{o, move}
+	if move == nil {
+		from := ""
+		if !isAnnotated {
+			from = updater.Manager
+		}
+		action = Upgrade{o, manager, from}
 	}
 	promise.Keeps, promise.Done = true, true
 	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(updater),
@@ -173,10 +187,10 @@ func LetGo(
 	if kept.Len() <= maxNamed {
 		why += ": " + strings.Join(texts(kept), " ")
 	}
-	return Suggestion{
-		Why:    why,
-		Action: action, Promise: promise,
+	if promise.Unblocks {
+		why += "; without a conflict, because the fields in conflict move too"
 	}
+	return Suggestion{Why: why, Action: action, Promise: promise}
 }
 
 // TakeIn prints a drifting field, so that it can be added to the manifest.
@@ -219,6 +233,13 @@ func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier
 		}},
 		Promise: Promise{Moves: fields, Removes: fields, Done: isOnly},
 	}
+}
+
+// Untried is a move before an apply that could not be tried. It promises nothing about the apply.
+func Untried(s Suggestion) Suggestion {
+	s.Why += "; this was not tried: the server may refuse that apply"
+	s.Promise = Promise{Moves: s.Promise.Moves}
+	return s
 }
 
 // ClientSide migrates objects of some kinds from client-side apply to server-side apply by a manager.

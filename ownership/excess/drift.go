@@ -2,6 +2,7 @@ package excess
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,8 +80,9 @@ func (o Owner) Key() managedfields.Key {
 // not drift. Defaults that only Update entries own do not drift either, because clients that send whole objects
 // become owners of defaults.
 //
-// Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, FindDrift
-// returns an error together with the drift of the other entries. obj is as for [Find]; the result shares memory with
+// Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, or owns fields
+// that the object's version lacks and that the policy does not permit, FindDrift returns an error together with the
+// drift of the other entries. obj is as for [Find]; the result shares memory with
 // it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)
@@ -144,9 +146,12 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 		if d.TypeAt != nil && e.APIVersion != d.tree["apiVersion"] {
 			others = wholes.Within(d.leaves, set, e.APIVersion)
 		}
-		set = d.leaves.Intersection(d.Type.Reconcile(set)).Union(others)
 		owner := Owner{policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}, e.APIVersion,
 			e.Time}
+		if isJudged(e) && e.APIVersion != d.tree["apiVersion"] {
+			undecoded = append(undecoded, d.uncompared(metadata, owner, set))
+		}
+		set = d.leaves.Intersection(d.Type.Reconcile(set)).Union(others)
 		d.owners, d.fields, d.owned = append(d.owners, owner), append(d.fields, set), d.owned.Union(set)
 		isApply := e.Operation == metav1.ManagedFieldsOperationApply
 		if isApply {
@@ -169,6 +174,24 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 	defaults := updated.Difference(defaulted.Without(d.Type, d.tree, updated, d.Defaulter))
 	d.drifts = d.drifts.Difference(defaults)
 	return errors.Join(undecoded...)
+}
+
+// uncompared returns an error that names a field of an owner that the object's version lacks and that the policy does
+// not permit; nil if there is none.
+func (d *drift) uncompared(metadata *metav1.PartialObjectMetadata, owner Owner, set *fieldpath.Set) error {
+	for path := range set.Leaves().All() {
+		t := d.Type
+		for _, e := range path {
+			if t != nil {
+				t, _ = t.Child(e)
+			}
+		}
+		if t == nil && !d.Policy.Permits(metadata, owner.Owner, path) {
+			return fmt.Errorf("%s: owned by %s at %s, and %s lacks the field: find its drift at that version", path,
+				owner.Key(), owner.APIVersion, d.tree["apiVersion"])
+		}
+	}
+	return nil
 }
 
 // itemized returns the drifting fields in the order of their paths, with whole items in place of their leaves.

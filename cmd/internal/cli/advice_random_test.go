@@ -291,7 +291,8 @@ func (a *adviceWorld) checkReport() {
 	for _, manager := range controlPlane {
 		tree := o.valid[0]
 		patch := []byte(`{"metadata":{"annotations":{"control-plane":"` + manager + `"}}}`)
-		_, _ = a.client.Patch(t.Context(), a.kind(tree), o.namespace, o.name, types.MergePatchType, patch, manager)
+		_, _ = a.client.Patch(t.Context(), a.kind(tree), o.namespace, o.name, types.MergePatchType, patch,
+			cluster.WriteOptions{Manager: manager})
 	}
 	now := time.Now()
 	if a.r.IntN(2) == 0 {
@@ -511,7 +512,8 @@ func (a *adviceWorld) install() {
 			_, _ = a.client.Apply(t.Context(), kind, o.namespace, written, helm)
 		} else if _, err := a.client.Create(t.Context(), kind, o.namespace, written, helm); err != nil {
 			patch := []byte(jsonText(written))
-			_, _ = a.client.Patch(t.Context(), kind, o.namespace, o.name, types.MergePatchType, patch, "helm")
+			_, _ = a.client.Patch(t.Context(), kind, o.namespace, o.name, types.MergePatchType, patch,
+				cluster.WriteOptions{Manager: "helm"})
 		}
 	}
 	var zipped bytes.Buffer

@@ -15,6 +15,8 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
@@ -104,6 +106,15 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	about := []any{"seed %d, manager %q, may %v, manifest %s\nlive %s\nhistory %s", w.seed, applier, may, jsonText(tree),
 		jsonText(live), strings.Join(o.history, "\n  ")}
 	want := setOf(t, twin.drift)
+	if applier == planning.KubectlManager { // what kubectl itself writes and removes is no drift
+		gone := []fieldpath.Path{fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)}
+		for _, change := range all[0].Migration {
+			if change.Kind == plans.Removed {
+				gone = append(gone, change.Path)
+			}
+		}
+		want = want.Difference(want.AtOrBelow(fieldpath.NewSet(gone...)))
+	}
 	var found *fieldpath.Set
 	for _, f := range all[0].Drift.Fields {
 		under := want.AtOrBelow(fieldpath.NewSet(f.Path))

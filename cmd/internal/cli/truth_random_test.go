@@ -397,7 +397,8 @@ func (w *truthWorld) happen(o *truthObject) {
 			break
 		}
 		patch, _ := json.Marshal(tree)
-		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, patch, manager)
+		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, patch,
+			cluster.WriteOptions{Manager: manager})
 	case "edit", "controller":
 		if live == nil {
 			return
@@ -406,7 +407,8 @@ func (w *truthWorld) happen(o *truthObject) {
 		if what == "controller" {
 			patch = `{"metadata":{"annotations":{"controller":"` + w.pick("1", "2") + `"},"finalizers":["example.dev/` + w.pick("a", "b") + `"]}}`
 		}
-		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, []byte(patch), w.pick("kubectl-edit", "operator"))
+		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, []byte(patch),
+			cluster.WriteOptions{Manager: w.pick("kubectl-edit", "operator")})
 	case "scale":
 		if ok, _ := w.client.HasSubresource(kind, "scale"); !ok || live == nil {
 			return

@@ -277,9 +277,11 @@ func (c *Cluster) Update(
 
 // Patch sends a patch, and returns the stored object.
 func (c *Cluster) Patch(
-	ctx context.Context, k Kind, namespace, name string, patchType types.PatchType, patch []byte, manager string,
+	ctx context.Context, k Kind, namespace, name string, patchType types.PatchType, patch []byte, o WriteOptions,
 ) (map[string]any, error) {
-	return treeOf(c.resource(k, namespace).Patch(ctx, name, patchType, patch, metav1.PatchOptions{FieldManager: manager}))
+	return treeOf(c.resource(k, namespace).Patch(ctx, name, patchType, patch, metav1.PatchOptions{
+		FieldManager: o.Manager, DryRun: o.dryRun(),
+	}))
 }
 
 // Delete deletes an object as kubectl delete does, but on condition that it still has the version that was read. It

@@ -2,9 +2,11 @@ package place
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -152,7 +154,8 @@ func (p *Cluster) Reload(ctx context.Context, t *Target) error {
 // Move implements [Place].
 func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 	ctx = about(ctx, t.stored)
-	object, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch, m.Manager)
+	object, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch,
+		cluster.WriteOptions{Manager: m.Manager})
 	if err == nil {
 		err = t.checkMoved(m, object)
 	}
@@ -202,6 +205,35 @@ func (p *Cluster) Update(
 		tree["metadata"] = metadata
 	}
 	object, err := p.Client.Update(ctx, t.served, t.Namespace, tree, o)
+	return object, withoutValues(err, t.stored, tree)
+}
+
+// PointerToken escapes a name for a JSON pointer (RFC 6901).
+var PointerToken = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Try sends a dry run of a write that makes the object of a target equal to tree, by a patch: users that may move
+// ownership and apply need not have the permission to update.
+func (p *Cluster) Try(ctx context.Context, t *Target, tree map[string]any, manager string) (map[string]any, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	var patch []operation
+	for name, value := range tree {
+		patch = append(patch, operation{"add", "/" + PointerToken.Replace(name), value})
+	}
+	for name := range t.stored {
+		if _, stays := tree[name]; !stays {
+			patch = append(patch, operation{"remove", "/" + PointerToken.Replace(name), nil})
+		}
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	object, err := p.Client.Patch(about(ctx, t.stored, tree), t.served, t.Namespace, t.Name, types.JSONPatchType, data,
+		cluster.WriteOptions{Manager: manager, DryRun: true})
 	return object, withoutValues(err, t.stored, tree)
 }
 

@@ -183,7 +183,7 @@ func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error
 func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) error {
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
 		patched, err := p.Client.Patch(about(ctx, t.stored), t.served, t.Namespace, t.Name, types.MergePatchType,
-			[]byte(noFinalizers), "tenure")
+			[]byte(noFinalizers), cluster.WriteOptions{Manager: "tenure"})
 		if err != nil {
 			return withoutValues(err, t.stored)
 		}
