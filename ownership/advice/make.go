@@ -253,11 +253,11 @@ func ClientSide(kinds []string, manager string, objects int) Suggestion {
 }
 
 // Twofold moves fields from a manager's Update entries to its Apply entries.
-func Twofold(kinds []string, manager string, fields int) Suggestion {
+func Twofold(o Objects, manager string, fields int) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%q both updated and applies: none of its applies removes %s", manager,
 			printable.Counted(fields, "field", "fields")),
-		Action:  Upgrade{Objects: Objects{Kinds: kinds}, Manager: manager, From: manager},
+		Action:  Upgrade{Objects: o, Manager: manager, From: manager},
 		Promise: Promise{Keeps: true, Done: true},
 	}
 }

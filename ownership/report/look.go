@@ -58,13 +58,17 @@ func (l *look) readEntries() {
 		}
 		m := l.addEntry(e, set.Len(), jsonSize(trees[i]))
 		applied := list.Get(managedfields.KeyOf(e.Manager, metav1.ManagedFieldsOperationApply, "", ""))
-		if applied != nil && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" {
-			n := set.Leaves().Difference(applied.Owned()).Len()
-			l.twofold += n
-			m.Twofold += n
-			if applied.APIVersion == e.APIVersion {
-				m.movable += n
+		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" {
+			n := 0
+			if applied != nil {
+				n = set.Leaves().Difference(applied.Owned()).Len()
+				l.twofold += n
+				m.Twofold += n
 			}
+			if applied == nil || applied.APIVersion != e.APIVersion {
+				n = 0
+			}
+			m.addUpdates(&l.example, n)
 		}
 		if _, isSeen := l.owners[e.Manager]; !isSeen {
 			m.Objects++
@@ -79,7 +83,8 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 	r := l.report
 	m := r.managers[e.Manager]
 	if m == nil {
-		m = &managerTally{Manager: Manager{Name: e.Manager}, operations: map[string]bool{}, kinds: map[string]bool{}}
+		m = &managerTally{Manager: Manager{Name: e.Manager}, operations: map[string]bool{}, kinds: map[string]bool{},
+			movable: map[string]movable{}, mixed: map[string]bool{}}
 		r.managers[e.Manager] = m
 	}
 	operation := string(e.Operation)

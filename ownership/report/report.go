@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -64,6 +65,48 @@ type Report struct {
 type managerTally struct {
 	Manager
 	operations, kinds map[string]bool
+	movable           map[string]movable // by kind
+	mixed             map[string]bool    // the kinds with other objects that an upgrade would change too
+}
+
+// movable are the Twofold fields of a manager in objects of one kind that an upgrade moves for certain, because both
+// entries have the same version.
+type movable struct {
+	objects, fields int
+	first           scored // the first object by name, with its number of fields
+}
+
+// addUpdates adds the number of movable fields in an object in which the manager has an Update entry.
+func (t *managerTally) addUpdates(e *Example, fields int) {
+	if fields == 0 {
+		t.mixed[e.Kind] = true
+		return
+	}
+	m := t.movable[e.Kind]
+	m.objects, m.fields = m.objects+1, m.fields+fields
+	if m.first.Example == nil || e.compare(m.first.Example) < 0 {
+		m.first = scored{fields, e}
+	}
+	t.movable[e.Kind] = m
+}
+
+// toUpgrade selects objects with movable fields, and no other object that an upgrade would change: all objects of some
+// kinds, or else one object. It also returns the number of movable fields.
+func (t *managerTally) toUpgrade() (o advice.Objects, fields int) {
+	objects, one := 0, scored{}
+	for kind, m := range t.movable {
+		if one.Example == nil || m.first.Example.compare(one.Example) < 0 {
+			one = m.first
+		}
+		if !t.mixed[kind] {
+			o.Kinds, objects, fields = append(o.Kinds, kind), objects+m.objects, fields+m.fields
+		}
+	}
+	if objects > 1 {
+		slices.Sort(o.Kinds)
+		return o, fields
+	}
+	return one.object(), one.score
 }
 
 type kindTally struct {
@@ -157,6 +200,11 @@ type scored struct {
 // compare orders the highest score first.
 func (s scored) compare(o scored) int {
 	return cmp.Or(o.score-s.score, s.Example.compare(o.Example))
+}
+
+// object selects the object of an example.
+func (e *Example) object() advice.Objects {
+	return advice.Objects{Kinds: []string{e.Kind}, Namespace: e.Namespace, Name: e.Name}
 }
 
 func (e *Example) compare(o *Example) int {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/report"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -150,6 +152,40 @@ data: {a: "1", b: "1"}
 `, manager), &tree))
 		s := summarize(options(), report.Object{Tree: tree, Types: openapi.Builtin()})
 		require.Equal(t, isAsked, strings.Contains(encoded(t, s.Suggestions), "both updated and applies"), manager)
+	}
+}
+
+// TestUpgradedObjects shows which objects a report suggests to upgrade: never an object that the manager only updates.
+func TestUpgradedObjects(t *testing.T) {
+	for _, row := range []struct {
+		why     string
+		objects []string // kind/name, with the name of an object that is also applied in upper case
+		want    advice.Objects
+	}{
+		{"one object", []string{"ConfigMap/A"}, advice.Objects{Kinds: []string{"configmap"}, Name: "A"}},
+		{"all objects of the kinds", []string{"Secret/A", "ConfigMap/A"},
+			advice.Objects{Kinds: []string{"configmap", "secret"}}},
+		{"another object is only updated", []string{"ConfigMap/B", "ConfigMap/A", "ConfigMap/c"},
+			advice.Objects{Kinds: []string{"configmap"}, Name: "A"}},
+		{"an object of another kind is only updated", []string{"Secret/b", "Secret/A", "ConfigMap/B", "ConfigMap/C"},
+			advice.Objects{Kinds: []string{"configmap"}}},
+	} {
+		var objects []report.Object
+		for _, object := range row.objects {
+			kind, name, _ := strings.Cut(object, "/")
+			entry := map[string]any{"manager": "argo", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": map[string]any{"f:data": map[string]any{"f:a": map[string]any{}}}}
+			entries := []any{entry}
+			if name == strings.ToUpper(name) {
+				applied := maps.Clone(entry)
+				applied["operation"], applied["fieldsV1"] = "Apply", map[string]any{}
+				entries = append(entries, applied)
+			}
+			objects = append(objects, report.Object{Tree: map[string]any{"apiVersion": "v1", "kind": kind,
+				"metadata": map[string]any{"name": name, "managedFields": entries}}})
+		}
+		action := summarize(options(), objects...).Suggestions[0].Action
+		require.Equal(t, advice.Upgrade{Objects: row.want, Manager: "argo", From: "argo"}, action, row.why)
 	}
 }
 

@@ -26,10 +26,11 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		out = append(out, advice.ClientSide(client, r.options.Applier, s.ClientSide.Objects))
 	}
 	twofold := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
-		return m.movable == 0 || components.Has(m.Name) // components keep updating
+		return len(r.managers[m.Name].movable) == 0 || components.Has(m.Name) // components keep updating
 	})
 	for _, m := range twofold[:min(len(twofold), maxReasons)] {
-		out = append(out, advice.Twofold(m.Kinds, m.Name, m.movable))
+		objects, fields := r.managers[m.Name].toUpgrade()
+		out = append(out, advice.Twofold(objects, m.Name, fields))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {
@@ -49,8 +50,7 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 	}
 	addWorst := func(f Finding, why string) {
 		if list := r.examples[f]; len(list) > 0 {
-			e := list[0].Example
-			out = append(out, advice.Inspect(advice.Objects{Kinds: []string{e.Kind}, Namespace: e.Namespace, Name: e.Name}, why))
+			out = append(out, advice.Inspect(list[0].object(), why))
 		}
 	}
 	addWorst(FoundUnowned, "most of the fields that nobody owns are here: an apply removes them only with the list "+

@@ -73,8 +73,6 @@ type Manager struct {
 	Silent    bool       `json:"silent,omitempty"`
 	// Twofold is the number of its fields that are counted in [Summary.Twofold].
 	Twofold int `json:"twofold,omitempty"`
-	// movable is the part of Twofold that an upgrade moves for certain, because both entries have the same version.
-	movable int
 }
 
 // Kind has totals over all objects of a kind.
