@@ -91,11 +91,11 @@ var layers = []layer{
 			"internal/gostruct", "compat/smdv6"},
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
-	{"upgrade", []string{"internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",
+	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
+	{"upgrade", []string{"internal/defaulted", "internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",
 		"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership"}},
 	{"compat/csaupgrade", []string{"internal/gostruct", "managedfields", "compat/smdv6", "upgrade"}},
-	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
 	{"ownership/excess", []string{
 		"internal/defaulted", "internal/fieldsets", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed",
 		"managedfields", "conflicts/policy", "ownership/internal/components", "ownership/internal/items", "internal/secrets",

@@ -11,6 +11,8 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -36,7 +38,7 @@ type Preview struct {
 	// IsExpected is true if the next apply applies the expected intent. If the actual intent has a field that is in
 	// Removed, the next apply sets it.
 	IsExpected bool
-	// Sets are the moved fields whose values the next apply changes, if it applies the expected intent.
+	// Sets are the moved fields whose values the next apply changes. They are not in Removed.
 	Sets *fieldpath.Set
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
@@ -45,6 +47,8 @@ type Preview struct {
 	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries
 	Released bool
+	// notDefault is Left without the fields that have their defaults, which a server would set again.
+	notDefault managedfields.Entries
 	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them, and a
 	// move back to client-side apply does not restore them in the annotation.
 	Others managedfields.Entries
@@ -100,11 +104,30 @@ func (m *move) previewApply(updated runtime.Object) {
 	if version == m.target.APIVersion {
 		removed = removed.AtOrBelow(changed(next.Plan, ""))
 	}
-	if version == m.target.APIVersion && m.preview.IsExpected {
-		moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
-		m.preview.Sets = changed(next.Plan, plans.Modified).Intersection(moved)
-	}
 	m.preview.Removed, m.preview.Lost = removed, next.Keeps.Union(next.Deletes.Difference(removed))
+	if version != m.target.APIVersion {
+		return
+	}
+	moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
+	sets := changed(next.Plan, plans.Modified).Intersection(moved)
+	// A default replaces a field that is in both. The actual intent, if it is not known, may also remove or set it.
+	if m.preview.IsExpected {
+		sets = sets.Difference(removed)
+	} else {
+		m.preview.Removed = removed.Difference(sets)
+	}
+	m.preview.Sets = sets
+}
+
+// notDefault returns the fields of an entry that do not have their defaults. At another version than the object's, no
+// defaults are known.
+func (m *move) notDefault(e *managedfields.Entry, fields *fieldpath.Set) *fieldpath.Set {
+	t, err := m.Type(e.APIVersion)
+	tree, treeErr := gostruct.Tree(m.object)
+	if e.APIVersion != m.version || err != nil || treeErr != nil {
+		return fields
+	}
+	return defaulted.Without(t, tree, fields.Leaves(), m.Plan.Defaulter)
 }
 
 // changed returns the fields that an apply changes in the given way, or in any way if kind is empty. A removed field
@@ -162,8 +185,9 @@ func (p Preview) unless(condition string) string {
 	return ""
 }
 
-// Summary returns the preview in one line: how many fields move, and which fields the next apply then removes, sets or
-// conflicts with. what names the object. [Preview.Render] lists all fields.
+// Summary returns the preview in one line: how many fields move, which fields stay although they are not defaults, and
+// which fields the next apply then removes, sets or conflicts with. what names the object. [Preview.Render] lists all
+// fields.
 func (p Preview) Summary(what string) string {
 	moves := 0
 	for _, e := range p.Moves {
@@ -180,6 +204,13 @@ func (p Preview) Summary(what string) string {
 	}
 	if removed.Has(annotationPath) {
 		line += "; removed: the annotation of client-side apply"
+	}
+	stays := "stays with"
+	if p.Released {
+		stays = "given up by"
+	}
+	for _, e := range p.notDefault {
+		line += fmt.Sprintf("; %s %q: %s", stays, e.Manager, some(e.Owned()))
 	}
 	if !lost.IsEmpty() {
 		unless := p.unless(", or sets to the value that its manifest has,")

@@ -117,7 +117,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 		err = fmt.Errorf("%w: no field of --from is known to be applied: name the next manifest with --intent, or "+
 			"move all fields with --everything", errNothing)
 	case t.Asked:
-		f.nameUpdaters(t)
+		err = f.nameUpdaters(t, o)
 	}
 	moved, err := upgradeResult(t, result, o.Manager, err)
 	if !f.details {
@@ -157,24 +157,36 @@ func (f *upgradeFlags) resource() string {
 	return fmt.Sprintf("the subresource %q", f.options.Subresource)
 }
 
-// nameUpdaters prints the managers that --from could name, if neither an Update entry nor the manager owns the
-// annotation of client-side apply.
-func (f *upgradeFlags) nameUpdaters(t *place.Target) {
+// nameUpdaters names the managers that --from could name, if neither an Update entry nor the manager owns the
+// annotation of client-side apply: in errNothing or, if the manager already applies, in a note.
+func (f *upgradeFlags) nameUpdaters(t *place.Target, o upgrade.ServerSideOptions) error {
 	annotation := fieldpath.NewSet(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
 	appliers, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationApply, annotation)
 	updaters, err := f.updaters(t)
 	isManager := func(e managedfields.Entry) bool { return e.Manager == f.options.Manager }
 	isOwner := func(e managedfields.Entry) bool { return !e.Intersection(annotation).IsEmpty() }
-	if err != nil || len(updaters) == 0 || slices.ContainsFunc(appliers, isManager) ||
-		slices.ContainsFunc(updaters, isOwner) {
-		return
+	if err != nil || slices.ContainsFunc(appliers, isManager) || slices.ContainsFunc(updaters, isOwner) {
+		return err
 	}
 	var names []string
 	for _, e := range updaters {
 		names = append(names, strconv.Quote(e.Manager))
 	}
-	fmt.Fprintf(f.env.Stderr, "note: %s: no updater owns the annotation of client-side apply: use --everything "+
-		"and one of these for --from: %s\n", t.Title(), printable.Text(strings.Join(names, ", ")))
+	text := "no updater owns the annotation of client-side apply"
+	switch {
+	case names != nil && o.Intent != nil:
+		text += ": use one of these for --from: " + strings.Join(names, ", ")
+	case names != nil:
+		text += ": use --everything and one of these for --from: " + strings.Join(names, ", ")
+	}
+	all, err := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationApply, nil)
+	if err != nil || !slices.ContainsFunc(all, isManager) {
+		return errors.Join(err, fmt.Errorf("%w: %s", errNothing, text))
+	}
+	if names != nil {
+		fmt.Fprintf(f.env.Stderr, "note: %s: %s\n", t.Title(), printable.Text(text))
+	}
+	return nil
 }
 
 // alsoFields returns the paths of --also that an Update entry owns. If no Update entry owns such a path, it returns
