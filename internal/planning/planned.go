@@ -186,7 +186,10 @@ type Loss struct {
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
 	version := cmp.Or(change.From, change.Version) // the version of the lost paths
 	after, t := p.ObjectAfter(), cmp.Or(p.TypeAt(version), p.Kind.Typ)
-	leaves := sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(after).Leaves() }) // few plans need them
+	leavesOf := func(tree map[string]any) func() *fieldpath.Set { // few plans need them
+		return sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(tree).Leaves() })
+	}
+	leavesBefore, leavesAfter := leavesOf(p.Desired.Object), leavesOf(after)
 	list, _ := managedfields.Read(p.Plan.Object)
 	wholes := fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
 		if t := p.TypeAt(version); t != nil {
@@ -218,8 +221,9 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
 		loss.Absent = !wasThere // if it exists afterwards, the server has set its default
-		// A map with fields stays, whatever happens to its fields: it is not compared.
-		loss.Changes = !typed.Equal(was, is) && leaves().Has(path)
+		// A map with fields stays, whatever happens to its fields: it is not compared. Duplicate items are one field.
+		loss.Changes = !typed.Equal(was, is) && (leavesAfter().Has(path) ||
+			!path[len(path)-1].IsField() && leavesBefore().Has(path))
 		loss.Removed = !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil)
 		if loss.Removed && isApplier {
 			gone = append(gone, loss.Field)
