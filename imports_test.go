@@ -54,8 +54,8 @@ var layers = []layer{
 	{"conflicts/policy", []string{"internal/expansion", "internal/secrets", "typed/fieldpath", "conflicts"}},
 	{"ownership/internal/items", []string{"typed/fieldpath", "typed", "internal/fieldsets"}},
 	{"ownership/internal/components", nil},
-	{"ownership/fights", []string{"typed/fieldpath", "typed", "managedfields", "ownership/internal/items",
-		"ownership/internal/components"}},
+	{"ownership/fights", []string{"internal/secrets", "typed/fieldpath", "typed", "managedfields",
+		"ownership/internal/items", "ownership/internal/components"}},
 	{
 		"ownership/blame",
 		[]string{"internal/limits", "internal/printable", "typed/fieldpath", "internal/fieldsets", "typed",

@@ -17,7 +17,11 @@
 //
 // The fields that are compared between two versions of an object are the leaves of the union of all their entries. If
 // an entry has fields in a map or list item, only these fields are compared, and not the map or item itself. Therefore a
-// side that owns only the map or item has no part in changes of the fields in it.
+// side that owns only the map or item has no part in changes of the fields in it. The owner of a key of stringData in a
+// Secret is an owner of the key of data, to which servers copy it.
+//
+// An object is the same at all API versions. Between two of them, only fields that exist at both with the same JSON
+// type, and that the writer has taken from another owner, are compared, because a conversion may change other values.
 //
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
 // if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the

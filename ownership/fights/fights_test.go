@@ -585,6 +585,62 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, []fights.Change{{path, fights.Nobody, `"one"`, "(absent)"}}, fights.Changes(before, c.live.Object))
 }
 
+// TestVersions observes writes of two managers by turns, one at v1 and one at v2 of a kind. Values of fields that no
+// manager loses may be changed by the conversion.
+func TestVersions(t *testing.T) {
+	for _, row := range []struct {
+		why, spec1, spec2 string // the objects that the writes return
+		managed           string // YAML of the entries, with the writer and its version
+		want              []string
+	}{
+		{"each takes the field from the other", `{max: 4}`, `{max: 3}`,
+			`[{manager: %[1]s, operation: Apply, apiVersion: example.dev/%[2]s, fieldsType: FieldsV1,
+			fieldsV1: {"f:spec": {"f:max": {}}}}]`,
+			[]string{"Pools/p: .spec.max: one (apply) sets 4, two (apply) sets 3; put back 6 times"}},
+		{"both own the field, and v1 has another unit and lacks a field", `{max: 3000}`, `{max: 3, other: 1}`,
+			`[{manager: one, operation: Apply, apiVersion: example.dev/v1, fieldsType: FieldsV1, time: "2026-01-01T%[3]sZ",
+			fieldsV1: {"f:spec": {"f:max": {}}}}, {manager: two, operation: Apply, apiVersion: example.dev/v2,
+			time: "2026-01-01T%[3]sZ", fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:max": {}, "f:other": {}}}}]`, nil},
+		{"v1 has another type", `{max: "4"}`, `{max: 3}`,
+			`[{manager: %[1]s, operation: Apply, apiVersion: example.dev/%[2]s, fieldsType: FieldsV1,
+			fieldsV1: {"f:spec": {"f:max": {}}}}]`, nil},
+	} {
+		tracker, now := fights.New(fights.Options{}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		for i := range 8 {
+			manager, version, spec := "one", "v1", row.spec1
+			if i%2 == 1 {
+				manager, version, spec = "two", "v2", row.spec2
+			}
+			now = now.Add(time.Second)
+			managed := fmt.Sprintf(row.managed, manager, version, now.Format(time.TimeOnly))
+			for _, f := range tracker.Observe(parse(t, fmt.Sprintf(`{apiVersion: example.dev/%s, kind: Pools, spec: %s,
+				metadata: {name: p, uid: u, resourceVersion: "%d", managedFields: %s}}`, version, spec, i, managed)).Object, now) {
+				require.Equal(t, "example.dev/v1", f.Object.APIVersion, row.why)
+			}
+		}
+		var found []string
+		for _, f := range tracker.Findings(now) {
+			found = append(found, f.String())
+		}
+		require.Equal(t, row.want, found, row.why)
+		require.Equal(t, 1, tracker.Objects(), row.why)
+	}
+}
+
+// TestStringData: the owner of a key of stringData writes the key of data, to which a server copies it.
+func TestStringData(t *testing.T) {
+	tracker, now := fights.New(fights.Options{}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 8 {
+		now = now.Add(time.Second)
+		tracker.Observe(parse(t, fmt.Sprintf(`{apiVersion: v1, kind: Secret, data: {pw: "value%d"}, metadata: {name: s,
+			resourceVersion: "%d", managedFields: [{manager: kc, operation: Apply, apiVersion: v1, fieldsType: FieldsV1,
+			fieldsV1: {"f:stringData": {"f:pw": {}}}}]}}`, i%2, i)).Object, now)
+	}
+	found := tracker.Findings(now)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].String(), "Secret/s: .data.pw: kc (apply) sets ")
+}
+
 // The number of tracked fields is limited, even if many sides write to an object.
 func TestBounds(t *testing.T) {
 	c := newCluster(t, configMaps, time.Second, fights.Options{Fields: 3})

@@ -115,7 +115,7 @@ func (h *history) fight(f *field, last time.Time, o Options) Finding {
 	from = max(0, from-2) // the turn that is returned to, and the turn between
 	turns := f.turns[from:]
 	out := Finding{
-		Kind: Fight, Object: h.last.object, Path: slices.Clone(f.path),
+		Kind: Fight, Object: h.object, Path: slices.Clone(f.path),
 		Since: turns[0].last, Last: f.lastWrite(), Turns: len(turns), Returns: f.returns(last, o.Window),
 	}
 	for _, t := range turns {
@@ -138,7 +138,7 @@ func (h *history) fight(f *field, last time.Time, o Options) Finding {
 // flap makes the finding for a field that flaps in turn t. reverts are the reverts in the window.
 func (h *history) flap(f *field, t *turn, reverts []time.Time) Finding {
 	return Finding{
-		Kind: Flap, Object: h.last.object, Path: slices.Clone(f.path),
+		Kind: Flap, Object: h.object, Path: slices.Clone(f.path),
 		Sides: []Participant{{Side: t.side, Value: t.value.text}, {Side: t.side, Value: t.previous.text}},
 		Since: reverts[0], Last: reverts[len(reverts)-1], Returns: len(reverts),
 	}
@@ -146,11 +146,11 @@ func (h *history) flap(f *field, t *turn, reverts []time.Time) Finding {
 
 func (h *history) idleFinding(side Side, times []time.Time) Finding {
 	return Finding{
-		Kind: IdleWriter, Object: h.last.object, Sides: []Participant{{Side: side}},
+		Kind: IdleWriter, Object: h.object, Sides: []Participant{{Side: side}},
 		Since: times[0], Last: times[len(times)-1], Returns: len(times),
 	}
 }
 
 func (h *history) growthFinding(now Size, last time.Time) Finding {
-	return Finding{Kind: Growth, Object: h.last.object, Since: last, Last: last, Before: h.first, After: now}
+	return Finding{Kind: Growth, Object: h.object, Since: last, Last: last, Before: h.first, After: now}
 }

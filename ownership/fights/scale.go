@@ -27,9 +27,8 @@ var replicas = fieldpath.NewPath("spec", "replicas")
 // have their replicas elsewhere, and of an object that has no .spec.replicas, or whose managed fields can't be read.
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
-	object, isKnown := t.byUID[string(u.GetUID())]
-	h := t.objects[object]
-	if !isKnown {
+	h := t.objects[Object{UID: string(u.GetUID())}]
+	if h == nil {
 		return nil
 	}
 	key := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationUpdate, h.last.object.APIVersion, "scale")

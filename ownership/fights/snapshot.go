@@ -3,6 +3,7 @@ package fights
 import (
 	"encoding/json"
 	"hash/maphash"
+	"reflect"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/internal/items"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -43,6 +45,9 @@ func newSnapshot(tree map[string]any) *snapshot {
 	}
 	for i := range list {
 		e := ownedEntry{owned: list[i].Owned()}
+		if secrets.Is(tree) {
+			e.owned = e.owned.Union(inData(e.owned))
+		}
 		e.side = Side{list[i].Manager, list[i].Operation, list[i].Subresource}
 		if list[i].Time != nil {
 			e.time = list[i].Time.Time
@@ -51,6 +56,16 @@ func newSnapshot(tree map[string]any) *snapshot {
 	}
 	slices.SortStableFunc(s.entries, func(a, b ownedEntry) int { return b.time.Compare(a.time) })
 	return s
+}
+
+// inData returns the fields of data to which a server copies the stringData in a set.
+func inData(owned *fieldpath.Set) *fieldpath.Set {
+	_, keys := owned.At(fieldpath.FieldElement("stringData"))
+	var paths []fieldpath.Path
+	for key := range keys.Level() {
+		paths = append(paths, fieldpath.Path{fieldpath.FieldElement("data"), key})
+	}
+	return fieldpath.NewSet(paths...)
 }
 
 func (s *snapshot) size() Size {
@@ -132,8 +147,13 @@ type change struct {
 
 // changesBetween returns the fields whose values differ. isIdle is true if nothing changed except times. touched are
 // the sides that touchedSince returns, the latest first.
+//
+// If the snapshots have different API versions, a conversion may have changed any value. A field is then compared only
+// if it has the same JSON type in both, and if a touched side has taken it from an owner: a server takes only fields
+// whose values have changed at the owner's version.
 func changesBetween(old, current *snapshot, touched []Side) (changes []change, isIdle bool) {
-	isIdle = true
+	isConverted := old.object.APIVersion != current.object.APIVersion
+	isIdle = !isConverted
 	writers := sets.New[Side]()
 	walk(ownedIn(old, current), nil, old.tree, current.tree, func(p fieldpath.Path, was, is any) {
 		c := change{path: slices.Clone(p), old: newValue(was), new: newValue(is)}
@@ -145,8 +165,12 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 		// The writer of an owned field is the touched side that owns it now. If no owner is touched, the writer is the
 		// only owner, whose entry's time does not change if it writes twice in a second.
 		c.side = only(c.after)
-		if i := slices.IndexFunc(touched, c.after.Has); i >= 0 {
+		i := slices.IndexFunc(touched, c.after.Has)
+		if i >= 0 {
 			c.side = touched[i]
+		}
+		if isConverted && (i < 0 || len(c.before.Difference(c.after)) == 0 || reflect.TypeOf(was) != reflect.TypeOf(is)) {
+			return
 		}
 		writers.Insert(c.side)
 		changes = append(changes, c)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/ownership/internal/components"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -33,8 +34,7 @@ const (
 // Tracker observes the versions of objects, and finds fights and similar problems.
 type Tracker struct {
 	options Options
-	objects map[Object]*history
-	byUID   map[string]Object // the objects that have a UID
+	objects map[Object]*history // by identity
 }
 
 // New returns a Tracker that has observed nothing.
@@ -43,7 +43,7 @@ func New(options Options) *Tracker {
 	options.Returns = cmp.Or(options.Returns, 3)
 	options.IdleWrites = cmp.Or(options.IdleWrites, 10)
 	options.Fields = cmp.Or(options.Fields, 64)
-	return &Tracker{options: options, objects: map[Object]*history{}, byUID: map[string]Object{}}
+	return &Tracker{options: options, objects: map[Object]*history{}}
 }
 
 // Object names an object.
@@ -55,8 +55,19 @@ type Object struct {
 	UID        string `json:"uid,omitempty"`
 }
 
+// identity returns what an object has at all versions: its UID or, without one, its group instead of its version.
+func (o Object) identity() Object {
+	if o.UID != "" {
+		return Object{UID: o.UID}
+	}
+	gv, _ := schema.ParseGroupVersion(o.APIVersion)
+	o.APIVersion = gv.Group
+	return o
+}
+
 // history is the known history of one object.
 type history struct {
+	object   Object // at the version that was observed first
 	last     *snapshot
 	isBehind bool              // only the Scale of a later version was observed
 	fields   map[string]*field // by path
@@ -97,7 +108,7 @@ func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 // may lack its operation: it is Apply if the side has applied the object before.
 func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []Finding {
 	next := newSnapshot(obj)
-	h := t.objects[next.object]
+	h := t.objects[next.object.identity()]
 	if h == nil || next.version == "" || next.version != h.last.version {
 		return t.observe(next, when)
 	}
@@ -111,13 +122,10 @@ func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []
 }
 
 func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
-	h := t.objects[next.object]
+	h := t.objects[next.object.identity()]
 	if h == nil {
-		t.objects[next.object] = &history{
-			last: next, first: next.size(), fields: map[string]*field{}, idle: map[Side][]time.Time{},
-		}
-		if uid := next.object.UID; uid != "" {
-			t.byUID[uid] = next.object
+		t.objects[next.object.identity()] = &history{
+			object: next.object, last: next, first: next.size(), fields: map[string]*field{}, idle: map[Side][]time.Time{},
 		}
 		return nil
 	}
@@ -145,12 +153,7 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 }
 
 // Forget removes the history of an object, which was deleted.
-func (t *Tracker) Forget(o Object) {
-	delete(t.objects, o)
-	if t.byUID[o.UID] == o {
-		delete(t.byUID, o.UID)
-	}
-}
+func (t *Tracker) Forget(o Object) { delete(t.objects, o.identity()) }
 
 // Objects returns the number of tracked objects.
 func (t *Tracker) Objects() int { return len(t.objects) }
@@ -258,7 +261,7 @@ func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Fi
 	for i := len(f.turns) - 1; i >= 0; i-- {
 		t := &f.turns[i]
 		reverts := within(t.reverts, when, o.Window)
-		if len(reverts) >= o.Returns && !isStatus(t.side, f.path) && !writesTimes[h.last.object.Kind] {
+		if len(reverts) >= o.Returns && !isStatus(t.side, f.path) && !writesTimes[h.object.Kind] {
 			return append(found, h.flap(f, t, reverts))
 		}
 	}
@@ -274,7 +277,7 @@ func isStatus(side Side, path fieldpath.Path) bool {
 
 // idleWrite adds a write that changed nothing, and returns the finding if the limit is reached.
 func (h *history) idleWrite(side Side, when time.Time, o Options) []Finding {
-	if writesTimes[h.last.object.Kind] || h.idle[side] == nil && len(h.idle) == maxSides {
+	if writesTimes[h.object.Kind] || h.idle[side] == nil && len(h.idle) == maxSides {
 		return nil
 	}
 	times := append(within(h.idle[side], when, o.Window), when)
