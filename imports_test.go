@@ -92,8 +92,8 @@ var layers = []layer{
 	},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"internal/defaulted", []string{"internal/trees", "typed/fieldpath", "typed"}},
-	{"upgrade", []string{"internal/defaulted", "internal/lastapplied", "internal/limits", "internal/gostruct", "internal/printable",
-		"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
+	{"upgrade", []string{"internal/defaulted", "internal/lastapplied", "internal/limits", "internal/gostruct",
+		"internal/printable", "typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership"}},
 	{"compat/csaupgrade", []string{"internal/gostruct", "managedfields", "compat/smdv6", "upgrade"}},
 	{"ownership/excess", []string{

@@ -23,8 +23,8 @@
 //	         Update entry: its fields at or below a path of Also
 //	left   = the other fields of the entries, which do not move
 //
-// Defaults that the server set are in the Update entry, but not in the annotation. They do not move, so no apply removes
-// them.
+// Defaults that the server set are in the Update entry, but not in the annotation. They do not move, so no apply
+// removes them.
 //
 // # Invariants
 //

@@ -21,8 +21,8 @@ import (
 //	…                          the siblings of e
 //	w.Sort(level)
 //
-// A level whose members are in order is not copied. Any other level is copied once, so writing a text copies at most its
-// length times the number of nested unordered levels; therefore walks of maps sort entries first. The zero Element must
+// A level whose members are in order is not copied. Any other level is copied once, so writing a text copies at most
+// its length times the number of nested unordered levels; so walks of maps sort entries first. The zero Element must
 // not be written, and a text must be shorter than 4 GiB.
 //
 // Invariants:

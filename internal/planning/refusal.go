@@ -166,8 +166,8 @@ func (p *Planned) givenBack(named []string) (out []way) {
 
 // left returns moves to the manager, by owner, of fields that the apply leaves although the intent lacks them: first
 // unowned fields, then fields of updaters, then fields of appliers. The error must name the field itself, a field in or
-// around it, or another item of the same list. Guesses come last, each of one owned field: the error names another field
-// in the same item or struct.
+// around it, or another item of the same list. Guesses come last, each of one owned field: the error names another
+// field in the same item or struct.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)

@@ -80,9 +80,9 @@ func (o Owner) Key() managedfields.Key {
 // not drift. Defaults that only Update entries own do not drift either, because clients that send whole objects
 // become owners of defaults.
 //
-// Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, or owns fields
-// that the object's version lacks and that the policy does not permit, FindDrift returns an error together with the
-// drift of the other entries. obj is as for [Find]; the result shares memory with
+// Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, or owns
+// fields that the object's version lacks and that the policy does not permit, FindDrift returns an error together with
+// the drift of the other entries. obj is as for [Find]; the result shares memory with
 // it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)

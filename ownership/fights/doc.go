@@ -16,9 +16,9 @@
 // removes a field and then owns nothing has no entry: its side is called Nobody.
 //
 // The fields that are compared between two versions of an object are the leaves of the union of all their entries. If
-// an entry has fields in a map or list item, only these fields are compared, and not the map or item itself. Therefore a
-// side that owns only the map or item has no part in changes of the fields in it. The owner of a key of stringData in a
-// Secret is an owner of the key of data, to which servers copy it.
+// an entry has fields in a map or list item, only these fields are compared, and not the map or item itself. Therefore
+// a side that owns only the map or item has no part in changes of the fields in it. The owner of a key of stringData in
+// a Secret is an owner of the key of data, to which servers copy it.
 //
 // An object is the same at all API versions. Between two of them, only fields that exist at both with the same JSON
 // type, and that the writer has taken from another owner, are compared, because a conversion may change other values.

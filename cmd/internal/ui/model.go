@@ -230,6 +230,9 @@ func (m *Model) Tick() {
 	now := m.Now()
 	found := map[Key]Facts{}
 	for _, f := range m.tracker.Findings(now) {
+		if f.Kind != fights.Fight && f.Kind != fights.Flap {
+			continue // an idle writer, or growth, is no fight
+		}
 		gv, _ := schema.ParseGroupVersion(f.APIVersion)
 		key := Key{schema.GroupKind{Group: gv.Group, Kind: f.Object.Kind}, f.Namespace, f.Name}
 		facts := found[key]
