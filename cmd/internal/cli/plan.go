@@ -94,7 +94,7 @@ objects that kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
 not in the input. Notes name the objects that Argo CD, Flux or Helm would keep,
-because of Prune=false, prune: disabled or helm.sh/resource-policy: keep. For an
+with the reasons, such as Prune=false, prune: disabled or another owner. For an
 ApplySet, the plan lists the members that kubectl apply --prune --applyset deletes:
 members in the namespaces and of the kinds that the parent of the ApplySet names.
 The plan adds the ApplySet's label to the documents, but does not change the parent.

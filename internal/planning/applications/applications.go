@@ -70,6 +70,10 @@ type Application struct {
 	ApplySet *ApplySet
 	// keeps is the reason why the application never deletes its objects; empty if it may delete them.
 	keeps string
+	// owner are the labels, as keys and values, that an object needs for Flux to delete it.
+	owner [][2]string
+	// isRelease is true for the inventory of a HelmRelease, which contains the definitions in crds/ of the chart, too.
+	isRelease bool
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
 	names []place.Reference
 	// hooks are the objects that Argo CD reports as hooks.
@@ -99,6 +103,10 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 		err = a.readInventory(inventory)
 		if prune, found, _ := unstructured.NestedBool(u.Object, "spec", "prune"); found && !prune {
 			a.keeps = ".spec.prune of " + t.Reference() + " is false"
+		}
+		a.isRelease = gk == helmReleaseKind
+		if prefix := fluxOwners[gk]; prefix != "" {
+			a.owner = [][2]string{{prefix + "/name", t.Name}, {prefix + "/namespace", t.Namespace}}
 		}
 	case gk == helmReleaseKind:
 		if a, err = readHelmRelease(ctx, p, u); err != nil {
@@ -185,10 +193,8 @@ func (a *Application) Kept(t *place.Target) string {
 			}
 		}
 	}
-	for option := range strings.SplitSeq(u.GetAnnotations()[argoOptions], ",") {
-		if strings.TrimSpace(option) == "Prune=false" {
-			return argoOptions + ": Prune=false"
-		}
+	if option := keepOption(strings.Split(u.GetAnnotations()[argoOptions], ",")); option != "" {
+		return argoOptions + ": " + option
 	}
 	switch hook := u.GetAnnotations()[argoHook]; {
 	case hook != "" && hook != "Skip": // Skip makes an object no hook
@@ -199,8 +205,30 @@ func (a *Application) Kept(t *place.Target) string {
 	if releases.IsKept(t.Object) {
 		return "helm.sh/resource-policy: keep"
 	}
+	if a.isRelease && t.Kind.GroupKind() == place.DefinitionKind && u.GetAnnotations()[helmRelease] == "" {
+		return "Helm never deletes the definitions in crds/ of a chart"
+	}
+	for _, label := range a.owner {
+		if value := u.GetLabels()[label[0]]; value != label[1] {
+			return fmt.Sprintf("the label %s: expected %q, got %q", label[0], label[1], value)
+		}
+	}
 	return ""
 }
+
+// keepOption returns the sync option in options that keeps Argo CD from deleting an object, or from deleting it before
+// a user has confirmed; "" if there is none.
+func keepOption(options []string) string {
+	for _, option := range options {
+		if option = strings.TrimSpace(option); option == "Prune=false" || option == "Prune=confirm" {
+			return option
+		}
+	}
+	return ""
+}
+
+// helmRelease is the annotation with the name of the Helm release whose templates contain an object.
+const helmRelease = "meta.helm.sh/release-name"
 
 // Annotations of Argo CD: options for an object, and the phases of a sync in which a hook is applied. Argo CD does not
 // prune hooks.
@@ -224,6 +252,13 @@ var (
 	argoKind        = schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
 	fluxGroups      = map[string]bool{
 		"kustomize.toolkit.fluxcd.io": true, helmReleaseKind.Group: true, "fluxcd.controlplane.io": true,
+	}
+	// fluxOwners are the prefixes of the labels with which Flux marks the objects of a Kustomization, ResourceSet or
+	// FluxInstance. If another one takes over an object, the labels change, and only that one may delete the object.
+	fluxOwners = map[schema.GroupKind]string{
+		{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}: "kustomize.toolkit.fluxcd.io",
+		{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}:        "resourceset.fluxcd.controlplane.io",
+		{Group: "fluxcd.controlplane.io", Kind: "FluxInstance"}:       "fluxcd.controlplane.io",
 	}
 	// listed are the kinds that List looks for.
 	listed = []schema.GroupKind{

@@ -81,6 +81,10 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 			a.hooks[name.Key()] = true
 		}
 	}
+	options, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "syncPolicy", "syncOptions")
+	if option := keepOption(options); option != "" {
+		a.keeps = ".spec.syncPolicy.syncOptions has " + option
+	}
 	own := []string{"", "https://kubernetes.default.svc", "in-cluster"}
 	for _, field := range []string{"server", "name"} {
 		value, _, _ := unstructured.NestedString(u.Object, "spec", "destination", field)
