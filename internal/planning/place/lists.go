@@ -224,6 +224,10 @@ func (p *Cluster) Objects(ctx context.Context, refs []Reference, concurrency int
 	groups := liveGroups{}
 	for _, r := range refs {
 		t, err := p.named(ctx, r)
+		if meta.IsNoMatchError(err) && p.isDiscovered() {
+			out = append(out, r.missing())
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", document.Reference(r.GroupKind(), r.Name), err))
 			continue
@@ -240,6 +244,17 @@ func (p *Cluster) Objects(ctx context.Context, refs []Reference, concurrency int
 		out = append(out, t)
 	}
 	return out, errors.Join(errs...)
+}
+
+// missing returns the target of an object that does not exist, without a schema.
+func (r Reference) missing() *Target {
+	return &Target{Kind: &Kind{GroupVersionKind: r.GroupVersionKind}, Name: r.Name, Namespace: r.Namespace}
+}
+
+// isDiscovered reports whether all API groups can be discovered, so that an unknown kind has no objects.
+func (p *Cluster) isDiscovered() bool {
+	_, err := p.Client.Kinds()
+	return err == nil
 }
 
 // named returns the target of a reference, without its object. If the version is not served, it uses another one.
@@ -269,7 +284,7 @@ func (p *Files) Objects(_ context.Context, refs []Reference, _ int) (out []*Targ
 	for _, r := range refs {
 		t := p.Named(r.GroupKind(), r.Name, r.Namespace)
 		if t == nil {
-			t = &Target{Kind: &Kind{GroupVersionKind: r.GroupVersionKind}, Name: r.Name, Namespace: r.Namespace}
+			t = r.missing()
 		}
 		out = append(out, t)
 	}
