@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -346,7 +347,7 @@ type Candidates struct {
 	MustBeServed bool
 }
 
-// Candidates implements [Place].
+// Candidates implements [Place]. The objects are sorted by kind, name and namespace.
 func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, err error) {
 	var namespaced, others []cluster.Kind
 	for _, gvk := range c.Kinds {
@@ -371,6 +372,9 @@ func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, 
 		in := Selection{Namespace: namespace}
 		errs = append(errs, p.Each(ctx, namespaced, in, c.Concurrency, see, func() {}))
 	}
+	slices.SortFunc(out, func(a, b *Target) int {
+		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
+	})
 	return out, errors.Join(errs...)
 }
 
