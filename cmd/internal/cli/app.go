@@ -6,7 +6,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/internal/planning/applications"
-	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
@@ -59,7 +58,7 @@ func (f *appFlags) objects(
 func (f *appFlags) members(placement *placeFlags, p place.Place) ([]*place.Target, error) {
 	app, err := f.readApp(placement, p)
 	if err == nil && app.IsNew() {
-		err = fmt.Errorf("--app %s: %w", f.app, cluster.ErrNotFound)
+		err = fmt.Errorf("--app %s: %w", f.app, app.ApplySet.NotFound)
 	}
 	if err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	isMissing := err == nil && len(found) == 0 || errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err)
 	switch {
 	case isMissing:
-		return newApplySet(p, ref)
+		return newApplySet(ref)
 	case err != nil:
 		return nil, err
 	}
@@ -108,6 +108,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 		if prefix := fluxOwners[gk]; prefix != "" {
 			a.owner = [][2]string{{prefix + "/name", t.Name}, {prefix + "/namespace", t.Namespace}}
 		}
+	case gk == helmReleaseKind && kubeConfigOf(u) != "": // the release is in the other cluster
 	case gk == helmReleaseKind:
 		if a, err = readHelmRelease(ctx, p, u); err != nil {
 			return nil, err
@@ -134,7 +135,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 }
 
 // IsNew reports whether the application is an ApplySet whose parent does not exist yet.
-func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.Tooling == "" }
+func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.NotFound != nil }
 
 // add adds an object's name, unless the application already has it, at this version or another one.
 func (a *Application) add(r place.Reference) {

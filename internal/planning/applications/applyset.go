@@ -31,8 +31,10 @@ const (
 // ApplySet is a set of objects that are applied and pruned together. Its parent object names the kinds and the
 // namespaces of the members. The members have a label with the ID of the parent.
 type ApplySet struct {
-	// Tooling is the name of the tool that manages the set; empty if the parent does not exist yet.
-	Tooling    string
+	// Tooling is the name of the tool that manages the set.
+	Tooling string
+	// NotFound is the error that the parent does not exist yet; nil if it exists.
+	NotFound   error
 	id         string
 	kinds      []schema.GroupVersionKind
 	namespaces []string
@@ -45,7 +47,7 @@ func idOf(gk schema.GroupKind, namespace, name string) string {
 
 // newApplySet returns an ApplySet whose parent does not exist yet. As parents, kubectl creates Secrets and
 // ConfigMaps.
-func newApplySet(p place.Place, ref Ref) (*Application, error) {
+func newApplySet(ref Ref) (*Application, error) {
 	kinds := map[string]string{"secret": "Secret", "secrets": "Secret", "configmap": "ConfigMap",
 		"configmaps": "ConfigMap", "cm": "ConfigMap"}
 	in := ""
@@ -53,12 +55,13 @@ func newApplySet(p place.Place, ref Ref) (*Application, error) {
 		in = " in namespace " + ref.Namespace
 	}
 	gk := schema.GroupKind{Kind: kinds[ref.Kind]}
+	notFound := fmt.Errorf("%s %q %w%s", ref.Kind, ref.Name, cluster.ErrNotFound, in)
 	if gk.Kind == "" || ref.Namespace == "" {
-		return nil, fmt.Errorf("%s %q %w%s", ref.Kind, ref.Name, cluster.ErrNotFound, in)
+		return nil, notFound
 	}
 	return &Application{
 		Source:   "the ApplySet " + document.Reference(gk, ref.Name),
-		ApplySet: &ApplySet{id: idOf(gk, ref.Namespace, ref.Name)},
+		ApplySet: &ApplySet{id: idOf(gk, ref.Namespace, ref.Name), NotFound: notFound},
 	}, nil
 }
 

@@ -63,9 +63,13 @@ func kubeConfigOf(u *unstructured.Unstructured) string {
 
 // readResources reads status.resources of an Argo CD Application.
 func (a *Application) readResources(u *unstructured.Unstructured) error {
-	resources, _, err := unstructured.NestedSlice(u.Object, "status", "resources")
+	resources, found, err := unstructured.NestedSlice(u.Object, "status", "resources")
 	if err != nil {
 		return errors.New(".status.resources: expected a list")
+	}
+	// Argo CD omits an empty list, but sets the time of each comparison.
+	if at, _, _ := unstructured.NestedString(u.Object, "status", "reconciledAt"); !found && at == "" {
+		return errors.New("it has no status.resources yet")
 	}
 	a.hooks = map[place.Key]bool{}
 	for i, r := range resources {
