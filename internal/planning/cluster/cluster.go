@@ -151,10 +151,30 @@ func (c *Cluster) Visit(s Selection, see func(Found)) error {
 		}
 		return err
 	})
-	if err != nil {
-		if unknown := unknownResource.FindStringSubmatch(err.Error()); unknown != nil {
-			err = fmt.Errorf("%w%s", err, DidYouMean(unknown[1], c.resourceNames()))
+	return c.explainUnknown(err)
+}
+
+// KindsNamed returns the kinds with the given names, which are read as in Visit.
+func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
+	all := resource.NewBuilder(c.getter).ReplaceAliases(strings.Join(names, ",")) // categories
+	for _, name := range resource.SplitResourceArgument(all) {
+		builder := resource.NewBuilder(c.getter).Unstructured().ResourceTypes(name).SelectAllParam(true)
+		mapping, err := builder.Do().ResourceMapping()
+		if err != nil {
+			return nil, c.explainUnknown(err)
 		}
+		out = append(out, kindOf(mapping))
+	}
+	return out, nil
+}
+
+// explainUnknown adds a suggestion to an error about an unknown resource.
+func (c *Cluster) explainUnknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	if unknown := unknownResource.FindStringSubmatch(err.Error()); unknown != nil {
+		return fmt.Errorf("%w%s", err, DidYouMean(unknown[1], c.resourceNames()))
 	}
 	return err
 }

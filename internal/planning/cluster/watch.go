@@ -3,13 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -104,25 +102,4 @@ func (s *seer) pass(obj any, isDeleted bool) error {
 	}
 	s.see(Event{Object: u, IsDeleted: isDeleted})
 	return nil
-}
-
-// KindsNamed returns the kinds with the given names, in any form that kubectl accepts.
-func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
-	for _, name := range names {
-		full, group := schema.ParseResourceArg(strings.ToLower(name))
-		if full == nil {
-			anyVersion := group.WithVersion("")
-			full = &anyVersion
-		}
-		gvk, err := c.mapper.KindFor(*full)
-		if err != nil {
-			return nil, fmt.Errorf("the server doesn't have a resource type %q%s", name, DidYouMean(name, c.resourceNames()))
-		}
-		kind, err := c.Kind(gvk)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, kind)
-	}
-	return out, nil
 }
