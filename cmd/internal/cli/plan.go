@@ -37,7 +37,7 @@ type planFlags struct {
 }
 
 func newPlan(env *process.Env) *cobra.Command {
-	var flags planFlags
+	flags := planFlags{confirm: view.Confirmation{Preview: "without --apply"}}
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
 		Short: "Show what an apply would do",

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -144,7 +145,11 @@ func (p Palette) table(w io.Writer, indent string, rows [][]cell) {
 }
 
 // Confirmation asks the user to confirm, unless --yes is set.
-type Confirmation struct{ Yes bool }
+type Confirmation struct {
+	Yes bool
+	// Preview says how to run the command without changes; empty for "with --dry-run".
+	Preview string
+}
 
 // ErrDeclined reports that the user did not confirm.
 var ErrDeclined = errors.New("nothing was changed")
@@ -154,7 +159,7 @@ func (c Confirmation) CheckPossible(env *process.Env) error {
 	if c.Yes || env.Stdin != nil && env.Terminal(env.Stdin) {
 		return nil
 	}
-	return errors.New("no terminal for the confirmation: preview with --dry-run, then use --yes")
+	return fmt.Errorf("no terminal for the confirmation: preview %s, then use --yes", cmp.Or(c.Preview, "with --dry-run"))
 }
 
 // Ask asks the user. It returns ErrDeclined unless the answer is yes.
