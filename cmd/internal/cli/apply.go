@@ -316,14 +316,30 @@ func stageOf(changes []planning.Planned) (n int) {
 	return n
 }
 
-// rank orders applies: CRDs and namespaces first, because other objects need them; Pods last, because their admission
-// needs other objects.
+// rank orders applies: CRDs and namespaces first, because other objects need them; then objects that the admission of
+// other objects reads; admission policies and webhooks last, because the other objects were planned without them, and
+// because a webhook may need its service.
 func rank(p planning.Planned) int {
-	switch p.Kind.GroupKind() {
-	case place.DefinitionKind, place.NamespaceKind:
+	switch gk := p.Kind.GroupKind(); {
+	case gk == place.DefinitionKind || gk == place.NamespaceKind:
 		return 0
-	case schema.GroupKind{Kind: "Pod"}:
-		return 2
+	case admissionReads[gk]:
+		return 1
+	case gk.Group == "admissionregistration.k8s.io":
+		return 3
 	}
-	return 1
+	return 2
+}
+
+// admissionReads are the kinds of objects from which admission plugins take defaults, limits or permissions of others.
+var admissionReads = map[schema.GroupKind]bool{
+	{Kind: "LimitRange"}:                                      true,
+	{Kind: "ResourceQuota"}:                                   true,
+	{Kind: "ServiceAccount"}:                                  true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:        true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:              true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:        true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:       true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:           true,
 }
