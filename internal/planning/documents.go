@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
@@ -56,6 +57,9 @@ type Document struct {
 	// entry.
 	Undecodable error
 	Drop        advice.Suggestion
+	// Awaits is the object of another document without which the server rejects the apply, so that the plan was made
+	// without the server; nil if there is none, see [place.Desired.Awaits].
+	Awaits *Target
 	// Unasked is the reason why no dry run was sent for the apply.
 	Unasked Unasked
 	// Races is true if each plan became out of date, because others kept changing the object. The plan may then contain
@@ -109,6 +113,11 @@ func Each(
 		all := o.read(ctx, p, part, sources)
 		o.planAll(ctx, p, all)
 		for i := range all {
+			if d := &all[i]; d.Plan != nil && (apierrors.IsForbidden(d.Err) || apierrors.IsNotFound(d.Err)) {
+				if d.Awaits = d.Desired.Awaits(ctx, p, docs); d.Awaits != nil {
+					d.Err = nil
+				}
+			}
 			o.finish(ctx, asking, &all[i])
 			o.planAgain(ctx, asking, &all[i])
 			see(&all[i])

@@ -331,7 +331,7 @@ func rank(p planning.Planned) int {
 	return 2
 }
 
-// admissionReads are the kinds of objects from which admission plugins take defaults, limits or permissions of others.
+// admissionReads are the kinds that admission reads to default, limit or permit other objects.
 var admissionReads = map[schema.GroupKind]bool{
 	{Kind: "LimitRange"}:                                      true,
 	{Kind: "ResourceQuota"}:                                   true,

@@ -65,7 +65,9 @@ same object once more, with another resourceVersion.
 An apply that would change something is sent to the server as a dry run, so that the
 plan includes validation and admission. No dry run is sent if you set --offline or
 --live; if you may not patch the object (see exit status 4 below); or if the input
-creates the object's namespace, or creates or changes the definition of its kind.
+creates the object's namespace, or creates or changes the definition of its kind. A
+dry run is ignored if it fails because the Role of a RoleBinding, or the class or
+ServiceAccount of a Pod, does not exist until the input is applied.
 
 With several documents, unchanged documents are only counted; --show-unchanged lists
 them, and so do -o yaml, -o json and -o ndjson. -o ndjson prints one line for each
@@ -361,6 +363,10 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 		if d.Unasked == planning.HasMoved {
 			fmt.Fprintf(env.Stderr, "note: %s: planned without the server: fields that %q updated would first move "+
 				"to its Apply entry\n", d.Title(), f.manager)
+		}
+		if d.Awaits != nil {
+			fmt.Fprintf(env.Stderr, "note: %s: planned without the server, which rejects it until %s exists\n", d.Title(),
+				d.Awaits.Title())
 		}
 		if d.Undecodable != nil {
 			fmt.Fprintf(env.Stderr, "note: %s: %s\n", d.Title(), printable.Text(f.undecodable(d.Undecodable, d.Drop).Error()))

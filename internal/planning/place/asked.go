@@ -153,10 +153,52 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
+// Awaits returns an object that does not exist yet but that one of docs creates, if a server may reject the intent
+// until that object exists; nil if there is none. Call it if the server has rejected a dry run. Later, no dry runs are
+// sent.
+func (w *Desired) Awaits(ctx context.Context, p Place, docs []document.Document) *Target {
+	for _, key := range w.needed() {
+		for _, doc := range docs {
+			gvk, err := document.GVKOf(doc.Tree)
+			if err != nil || gvk.GroupKind() != key.kind || document.NameOf(doc.Tree) != key.name {
+				continue
+			}
+			t, _, err := p.Live(ctx, doc.Unpacked().Tree)
+			if err == nil && t.Object == nil && KeyOf(t) == key {
+				w.Target.awaits = true
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// needed returns the objects without which a server rejects the intent: admission looks up what a Pod names, and a user
+// who is not an administrator may bind only an existing role with permissions that the user has.
+func (w *Desired) needed() []Key {
+	name := func(fields ...string) string { s, _, _ := unstructured.NestedString(w.Tree, fields...); return s }
+	switch gk := w.Kind.GroupKind(); {
+	case gk == schema.GroupKind{Kind: "Pod"}:
+		return []Key{
+			{schema.GroupKind{Kind: "ServiceAccount"}, w.Namespace, name("spec", "serviceAccountName")},
+			{schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, "", name("spec", "priorityClassName")},
+			{schema.GroupKind{Group: "node.k8s.io", Kind: "RuntimeClass"}, "", name("spec", "runtimeClassName")},
+		}
+	case gk.Group == "rbac.authorization.k8s.io":
+		key := Key{schema.GroupKind{Group: gk.Group, Kind: name("roleRef", "kind")}, "", name("roleRef", "name")}
+		if key.kind.Kind == "Role" {
+			key.namespace = w.Namespace
+		}
+		return []Key{key}
+	}
+	return nil
+}
+
 // IsServed reports whether a server stores the object. canDryRun is false if the server can't dry-run an apply yet,
-// because the same input creates the object's kind or namespace, or changes the definition of the kind.
+// because the same input creates the object's kind or namespace, changes the definition of the kind, or creates what
+// the object awaits.
 func (t *Target) IsServed() (isServed, canDryRun bool) {
-	return t.served != cluster.Kind{}, !t.unserved && !t.redefined && !t.newNamespace
+	return t.served != cluster.Kind{}, !t.unserved && !t.redefined && !t.newNamespace && !t.awaits
 }
 
 // Changes returns the fields that differ between two versions of the object from a server, except fields that every

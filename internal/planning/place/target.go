@@ -42,8 +42,8 @@ type Target struct {
 	scaled *Target
 	// unserved is true if the cluster does not serve the kind yet; redefined, if the input changes its definition.
 	unserved, redefined bool
-	// newNamespace is true if the namespace does not exist yet.
-	newNamespace bool
+	// newNamespace is true if the namespace does not exist yet; awaits, see [Desired.Awaits].
+	newNamespace, awaits bool
 }
 
 // set sets the object. object has the values of a Secret.
