@@ -49,8 +49,6 @@ type Document struct {
 	Planned
 	// Err is the reason why there is no plan. Desired then has what is known about the object.
 	Err error
-	// Ways are actions after which the server accepts the apply that it rejected.
-	Ways []advice.Suggestion
 	// Twice is the place of an earlier document for the same object; empty if there is none.
 	Twice string
 	// Undecodable is the error of an entry of the live object that can't be decoded. Drop suggests to remove the
@@ -289,7 +287,8 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	if d.Err == nil {
 		d.Err = d.Decide(ctx, asking.Place, rules, o.Subresource)
 	}
-	if d.Err == nil && d.Desired.Object != nil && o.Subresource == "" {
+	// If only the server could plan the apply, nothing is known about an apply after a move.
+	if d.Err == nil && d.Desired.Object != nil && o.Subresource == "" && d.Plan.Object != nil {
 		d.Err = d.FindLeftovers(ctx, asking)
 	}
 	if d.Err == nil && o.Drift {
@@ -298,12 +297,27 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	switch {
 	case d.Err == nil && d.Outcome == plans.Conflict:
 		d.AskWays(ctx, asking, o.Subresource)
+		d.Ways = o.leftOut(ctx, asking, d)
 	case d.Err != nil && d.Fields != nil:
-		d.Ways = d.LeftOut(ctx, asking, o.Subresource)
+		d.Ways = o.leftOut(ctx, asking, d)
 		if d.Plan != nil {
 			d.Ways = append(d.Ways, d.Unblocks(ctx, asking, d.Err)...)
 		}
 	}
+}
+
+// leftOut is LeftOut, also for an apply that has conflicts without the preconditions. It then promises no success.
+func (o Options) leftOut(ctx context.Context, asking Asking, d *Document) []advice.Suggestion {
+	ways := d.LeftOut(ctx, asking, o.Subresource)
+	if ways == nil && !d.Options.Force {
+		forced := d.Planned
+		forced.Options.Force = true
+		ways = forced.LeftOut(ctx, asking, o.Subresource)
+		for i := range ways {
+			ways[i].Promise.Unblocks = false
+		}
+	}
+	return ways
 }
 
 // Undecodable returns the error of the first entry of an object that can't be decoded, and a suggestion to remove the

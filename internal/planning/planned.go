@@ -51,6 +51,9 @@ type Planned struct {
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server rejects the apply even after that move.
 	MoveRefused bool
+	// Ways are other actions that the apply needs: after them, the server accepts an apply that it rejected, or has a
+	// way out of the conflicts.
+	Ways []advice.Suggestion
 	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
 	Migration []plans.Change
 	// Decided are the conflicts that a policy has decided, see [Planned.Decide].

@@ -53,15 +53,17 @@ func Remove(fields []fieldpath.Path, manager string, owner *managedfields.Key, p
 	}
 }
 
-// LeaveOut removes the object's UID or resourceVersion from the manifest. exists is true if there is a live object.
+// LeaveOut removes the object's UID, resourceVersion or managedFields from the manifest. exists is true if there is a
+// live object.
 func LeaveOut(fields []string, exists bool) Suggestion {
-	what := "an object that does not exist"
-	if exists {
-		what = "another object, or an earlier version of it"
+	why := "the manifest is for an object that does not exist"
+	if slices.Equal(fields, []string{"managedFields"}) {
+		why = "a manifest can't set managed fields"
+	} else if exists {
+		why = "the manifest is for another object, or an earlier version of it"
 	}
 	return Suggestion{
-		Why: fmt.Sprintf("the manifest is for %s: leave metadata.%s out of it", what,
-			strings.Join(fields, " and metadata.")),
+		Why:     fmt.Sprintf("%s: leave metadata.%s out of it", why, strings.Join(fields, " and metadata.")),
 		Promise: Promise{Unblocks: true, Keeps: true},
 	}
 }

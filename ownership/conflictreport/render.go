@@ -53,8 +53,9 @@ func (r Report) Render(w io.Writer, style Style) error {
 		renderLosses(&b, way.Losses, style)
 	}
 	for _, s := range r.Suggestions {
-		fmt.Fprintf(&b, "  %s %s\n", printable.Cell{Text: "move    ", Style: style.Way}, printable.Text(s.Why))
-		if style.Line != nil {
+		name := printable.Cell{Text: fmt.Sprintf("%-8s", SuggestionName(s)), Style: style.Way}
+		fmt.Fprintf(&b, "  %s %s\n", name, printable.Text(s.Why))
+		if style.Line != nil && s.Action != nil {
 			fmt.Fprintf(&b, "           %s\n", printable.Text(style.Line(s)))
 		}
 	}
@@ -69,6 +70,14 @@ var wayNames = map[conflicts.Decision]string{
 
 // Name returns the name of the way out that people see.
 func (w *WayOut) Name() string { return wayNames[w.Decision] }
+
+// SuggestionName returns the name of one of the Suggestions that people see.
+func SuggestionName(s advice.Suggestion) string {
+	if s.Action == nil {
+		return "edit" // the manifest
+	}
+	return "move"
+}
 
 // rows returns the rows of the table of conflicts.
 func (r Report) rows(style Style) [][]printable.Cell {

@@ -63,16 +63,20 @@ type Loss struct {
 
 // New returns the conflicts of an apply with the ways out of them: to force all conflicts, to give up all or, if live
 // has a value for any of them, to share all. Its arguments are the same as for [plans.New]; what names the object. A
-// way that [plans.Resolve] rejects is in Unavailable.
+// way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if there is
+// no plan, for example because of an [plans.ErrPrecondition].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false
 	plan, err := plans.New(ctx, m, live, applied, options)
-	if err != nil || plan.Outcome != plans.Conflict {
+	found := options.Found
+	if err == nil && plan.Outcome == plans.Conflict {
+		found = plan.Conflicts // with what the plan knows about them
+	} else if err == nil || len(found) == 0 {
 		return Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}, err
 	}
-	report := Of(what, options.Manager, plan.Conflicts)
-	report.Message = plan.Conflicts.Error()
+	report := Of(what, options.Manager, found)
+	report.Message = found.Error()
 	ways := report.Ways[:0]
 	for _, way := range report.Ways {
 		decide := func(all conflicts.Conflicts) []conflicts.Decision {

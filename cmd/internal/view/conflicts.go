@@ -41,6 +41,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	if p.MoveRefused {
 		out.Suggestions = nil
 	}
+	out.Suggestions = append(out.Suggestions, p.Ways...)
 	for i, s := range out.Suggestions {
 		out.Suggestions[i] = v.Suggest.with(s.For(p.Objects()))
 	}

@@ -81,6 +81,9 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 		for _, way := range slices.Concat(report.Ways, report.Unavailable) {
 			ways.Rows = append(ways.Rows, []string{way.Name(), printable.Text(way.Why)})
 		}
+		for _, s := range report.Suggestions {
+			ways.Rows = append(ways.Rows, []string{conflictreport.SuggestionName(s), printable.Text(s.Why)})
+		}
 	}
 	for _, t := range []page.Table{changes, conflicts, decided, ways} {
 		if len(t.Rows) > 0 {
@@ -126,7 +129,7 @@ func (v PlanView) ConflictsOf(ctx context.Context, p *planning.Planned) (page.Fi
 		out.Ways = append(out.Ways, v.Suggest.way(way.Name(), way.Suggestion))
 	}
 	for _, s := range report.Suggestions {
-		out.Ways = append(out.Ways, v.Suggest.way("move", s))
+		out.Ways = append(out.Ways, v.Suggest.way(conflictreport.SuggestionName(s), s))
 	}
 	return out, err
 }
