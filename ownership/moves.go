@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +57,11 @@ type Adopt struct {
 	APIVersion string
 }
 
-// Drop removes the entries of a manager that no longer exists.
+// Drop removes the entries of a manager that no longer exists. If Undecodable is true, it removes only the entries that
+// can't be decoded, of all managers, and ignores From.
 type Drop struct {
-	From managedfields.Key
+	From        managedfields.Key
+	Undecodable bool
 }
 
 // Rename changes the manager of entries and keeps their operations. An entry that the new manager already has under the
@@ -107,6 +110,13 @@ func (r Release) do(e *Edit) error {
 }
 
 func (d Drop) do(e *Edit) error {
+	if d.Undecodable {
+		e.Entries = slices.DeleteFunc(e.Entries, func(entry managedfields.Entry) bool {
+			_, err := entry.FieldSet()
+			return err != nil
+		})
+		return nil
+	}
 	selected, err := e.selected(d.From)
 	for _, entry := range selected {
 		e.Entries = e.Entries.Without(entry.Key)

@@ -65,14 +65,16 @@ func TestUndecodableEntries(t *testing.T) {
 				require.ErrorContains(t, err, `managedFields[1] of manager "carol"`, name)
 				require.ErrorContains(t, err, "drop", name)
 			}
-			r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("carol")})
-			require.NoError(t, err)
-			require.Equal(t, []any{alice}, list(r))
-			require.Equal(t, []managedfields.Key{manager("carol")}, []managedfields.Key{{Manager: r.Dropped[0].Manager}})
-			patch, err := r.Patch()
-			require.NoError(t, err)
-			require.NotContains(t, string(patch), "carol")
-			require.Contains(t, string(patch), "alice")
+			for _, drop := range []ownership.Drop{{From: manager("carol")}, {Undecodable: true}} {
+				r, err := mover.Do(t.Context(), live, drop)
+				require.NoError(t, err)
+				require.Equal(t, []any{alice}, list(r))
+				require.Equal(t, []managedfields.Key{manager("carol")}, []managedfields.Key{{Manager: r.Dropped[0].Manager}})
+				patch, err := r.Patch()
+				require.NoError(t, err)
+				require.NotContains(t, string(patch), "carol")
+				require.Contains(t, string(patch), "alice")
+			}
 		})
 	}
 }

@@ -51,10 +51,6 @@ type Document struct {
 	Err error
 	// Twice is the place of an earlier document for the same object; empty if there is none.
 	Twice string
-	// Undecodable is the error of an entry of the live object that can't be decoded. Drop suggests to remove the
-	// entry.
-	Undecodable error
-	Drop        advice.Suggestion
 	// Awaits is the object of another document without which the server rejects the apply, so that the plan was made
 	// without the server; nil if there is none, see [place.Desired.Awaits].
 	Awaits *Target
@@ -133,7 +129,7 @@ func (o Options) planAll(ctx context.Context, p place.Place, all []Document) {
 			d.Err = o.plan(ctx, &d.Planned)
 		}
 		if d.Target != nil {
-			d.Drop, d.Undecodable = Undecodable(d.Target, d.Desired.Object)
+			d.Undecodable = Undecodable(d.Target, d.Desired.Object)
 		}
 	})
 	o.ask(ctx, p, all)
@@ -320,14 +316,11 @@ func (o Options) leftOut(ctx context.Context, asking Asking, d *Document) []advi
 	return ways
 }
 
-// Undecodable returns the error of the first entry of an object that can't be decoded, and a suggestion to remove the
-// entry.
-func Undecodable(t *Target, object map[string]any) (drop advice.Suggestion, err error) {
-	list, err := managedfields.Read(place.Wrap(object))
-	for i := 0; err == nil && i < len(list); i++ {
-		if _, err := list[i].FieldSet(); err != nil {
-			return advice.Undecodable(ObjectsOf(t), list[i].Key), err
-		}
+// Undecodable suggests to remove the entries of an object that can't be decoded; nil if there are none.
+func Undecodable(t *Target, object map[string]any) []advice.Suggestion {
+	list, _ := managedfields.Read(place.Wrap(object)) // without entries, there is nothing to remove
+	if err := list.Err(); err != nil {
+		return []advice.Suggestion{advice.Undecodable(ObjectsOf(t), err)}
 	}
-	return drop, nil // without entries, there is nothing to remove
+	return nil
 }

@@ -54,6 +54,8 @@ type Planned struct {
 	// Ways are other actions that the apply needs: after them, the server accepts an apply that it rejected, or has a
 	// way out of the conflicts.
 	Ways []advice.Suggestion
+	// Undecodable suggests to remove the entries of the live object that can't be decoded, if there are any.
+	Undecodable []advice.Suggestion
 	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
 	Migration []plans.Change
 	// Decided are the conflicts that a policy has decided, see [Planned.Decide].

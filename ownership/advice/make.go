@@ -284,12 +284,12 @@ func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
 	}
 }
 
-// Undecodable drops an entry that can't be decoded.
-func Undecodable(o Objects, entry managedfields.Key) Suggestion {
+// Undecodable drops the entries that can't be decoded; err is the error of one of them.
+func Undecodable(o Objects, err error) Suggestion {
 	return Suggestion{
-		Why: "while the entry exists, kube-apiserver refuses applies, and removes all managed fields with any " +
-			"update",
-		Action: Drop{o, ownership.Drop{From: entry}}, Promise: Promise{Unblocks: true, Keeps: true, Done: true},
+		Why: fmt.Sprintf("%v; while the entry exists, kube-apiserver refuses applies, and removes all managed fields "+
+			"with any update", err),
+		Action: Drop{o, ownership.Drop{Undecodable: true}}, Promise: Promise{Unblocks: true, Keeps: true, Done: true},
 	}
 }
 

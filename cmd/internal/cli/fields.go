@@ -63,6 +63,8 @@ type keyFlags struct {
 	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the
 	// subresource is set, even if it is set to "" (the main resource).
 	isTarget bool
+	// undecodable is true if the flags select the entries of all managers that can't be decoded.
+	undecodable bool
 }
 
 func (f *keyFlags) add(env *process.Env, cmd *cobra.Command, prefix, role string) {
@@ -88,8 +90,11 @@ func (f *keyFlags) add(env *process.Env, cmd *cobra.Command, prefix, role string
 func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	cmd.Flags().StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+role)
 	checkBefore(cmd, func() error {
-		if f.key.Manager == "" {
+		switch {
+		case f.key.Manager == "" && !f.undecodable:
 			return fmt.Errorf("--%s: the name is missing", prefix)
+		case f.key != (managedfields.Key{}) && f.undecodable:
+			return fmt.Errorf("--undecodable cannot be used with --%s", prefix)
 		}
 		return nil
 	})

@@ -105,8 +105,8 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 	}
 	next.moved = result.Moved
 	if _, ok := m.place.(*place.Cluster); ok { // if one entry is undecodable, a server removes all entries
-		if drop, undecodable := planning.Undecodable(t, result.Object); undecodable != nil {
-			err = m.undecodable(undecodable, drop)
+		for _, drop := range planning.Undecodable(t, result.Object) {
+			err = errors.New(m.undecodable(drop))
 		}
 	}
 	return next, err

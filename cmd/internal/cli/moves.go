@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -100,7 +101,8 @@ otherwise, the apply deletes the fields that no other manager owns.
 	{
 		name: "drop", done: "dropped", short: "Remove all ownership of a manager that is gone",
 		long: `Drop removes the entries of a manager. The fields stay in the object. Fields that no
-other manager owns become unowned.
+other manager owns become unowned. With --undecodable, Drop removes only the entries
+that can't be decoded, of all managers; their fields are not known.
 `,
 		example: `  tenure drop deployment/web -n shop --from old-controller
   tenure drop deployments,services -A --from old-controller --dry-run`,
@@ -149,7 +151,7 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return flags.moveObjects(args, v.done, func(t *place.Target) (moveResult, error) {
 				var set *fieldpath.Set
-				from, to := from.keyFor(t), to.keyFor(t)
+				isUndecodable, from, to := from.undecodable, from.keyFor(t), to.keyFor(t)
 				err := t.Kind.CheckSubresource(to.Subresource)
 				if err != nil {
 					return moveResult{}, fmt.Errorf("--to-subresource: %w", err)
@@ -162,7 +164,14 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 				if err != nil {
 					return moveResult{}, err
 				}
-				result, err := flags.makeMove(t, v.move(from, to, set, fields.all))
+				move := v.move(from, to, set, fields.all)
+				if isUndecodable {
+					if planning.Undecodable(t, t.Object) == nil {
+						return moveResult{}, fmt.Errorf("%w: all entries can be decoded", errNothing)
+					}
+					move = ownership.Drop{Undecodable: true}
+				}
+				result, err := flags.makeMove(t, move)
 				var other *ownership.SubresourceError
 				if errors.As(err, &other) && other.Expected != other.Subresource {
 					err = fmt.Errorf("%w: use --to-subresource %s", err, cmp.Or(other.Expected, "''"))
@@ -176,6 +185,10 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 	if v.from != "" {
 		from.add(env, cmd, "from", v.from)
 		from.addVersion(cmd, "from", "", update)
+	}
+	if v.name == "drop" {
+		cmd.Flags().BoolVar(&from.undecodable, "undecodable", false,
+			"instead of --from: drop the entries that can't be decoded, of all managers")
 	}
 	switch {
 	case v.renames:

@@ -252,10 +252,10 @@ func withoutToken(args []string) []string {
 	return args
 }
 
-// undecodable returns an error about an entry that can't be decoded, with a command that removes the entry.
-func (f *placeFlags) undecodable(err error, drop advice.Suggestion) error {
+// undecodable returns what is wrong with an entry that can't be decoded, with a command that removes the entry.
+func (f *placeFlags) undecodable(drop advice.Suggestion) string {
 	suggest := f.suggest()
-	return fmt.Errorf("%w; %s; to remove it: %s", err, drop.Why, suggest.Line(suggest.Arguments(drop)))
+	return fmt.Sprintf("%s; to remove it: %s", drop.Why, suggest.Line(suggest.Arguments(drop)))
 }
 
 // withAdvice adds to an [ownership.VersionError] what to do about the entry. It returns other errors unchanged.

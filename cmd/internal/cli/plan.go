@@ -368,8 +368,8 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 			fmt.Fprintf(env.Stderr, "note: %s: planned without the server, which rejects it until %s exists\n", d.Title(),
 				d.Awaits.Title())
 		}
-		if d.Undecodable != nil {
-			fmt.Fprintf(env.Stderr, "note: %s: %s\n", d.Title(), printable.Text(f.undecodable(d.Undecodable, d.Drop).Error()))
+		for _, drop := range d.Undecodable {
+			fmt.Fprintf(env.Stderr, "note: %s: %s\n", d.Title(), printable.Text(f.undecodable(drop)))
 		}
 		if d.Err != nil {
 			failed++

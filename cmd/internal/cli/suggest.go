@@ -50,6 +50,9 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 			return "adopt", a.Objects, append(keyArguments("to", move.To), fieldArguments(move.Fields)...)
 		}
 	case advice.Drop:
+		if a.Undecodable {
+			return "drop", a.Objects, []string{"--undecodable"}
+		}
 		return "drop", a.Objects, keyArguments("from", a.From)
 	case advice.Upgrade:
 		flags = []string{"--field-manager", a.Manager}
