@@ -66,7 +66,7 @@ type Unasked int
 
 const (
 	_           Unasked = iota // a dry run was sent, or none was needed
-	IsOffline                  // Options.Offline is set
+	IsOffline                  // Options.Offline is set, or the objects are in files
 	IsNew                      // the input creates the kind or the namespace, or changes the kind's definition
 	HasMoved                   // the plan is for an object that the server does not have yet, see [Planned].Moved
 	IsForbidden                // the user may not apply the object
@@ -259,9 +259,9 @@ func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 			d.Unasked = HasMoved
 		case isServed && canDryRun && !o.Offline:
 			asked = append(asked, d)
-		case isServed && d.Err == nil && o.Offline:
+		case d.Err == nil && (o.Offline || !isServed):
 			d.Unasked = IsOffline
-		case isServed && d.Err == nil:
+		case d.Err == nil:
 			d.Unasked = IsNew
 		}
 	}

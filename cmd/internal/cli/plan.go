@@ -421,7 +421,11 @@ func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 			printable.Counted(n, "object", "objects")))
 	}
 	if count[planning.IsOffline] > 0 {
-		fmt.Fprintf(f.env.Stderr, "note: --offline: the server may refuse or modify the planned applies\n")
+		flag := "--live"
+		if f.offline {
+			flag = "--offline"
+		}
+		fmt.Fprintf(f.env.Stderr, "note: %s: the server may refuse or modify the planned applies\n", flag)
 	}
 	if n := count[planning.IsNew]; n > 0 {
 		fmt.Fprintf(f.env.Stderr, "note: planned without the server: %s whose kind or namespace the input creates or "+
