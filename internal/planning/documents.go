@@ -276,6 +276,15 @@ func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 
 // finish decides the conflicts of a plan, and adds suggestions.
 func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
+	if budget := asking.Budget; budget != nil { // otherwise, nobody can be asked
+		untried := budget.Unasked
+		defer func() {
+			d.Untried = budget.Unasked > untried
+			for i := range d.Leftovers {
+				d.Leftovers[i].Promise.Unblocks = d.Leftovers[i].Promise.Unblocks && !d.Untried
+			}
+		}()
+	}
 	var rules *policy.Policy
 	if d.Err == nil && o.Policy != nil && d.Plan != nil {
 		rules, d.Err = o.Policy(d.Found())

@@ -48,6 +48,8 @@ type Planned struct {
 	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
 	// [Planned.AskWays].
 	Also map[conflicts.Decision][]fieldpath.Path
+	// Untried is true if not all suggestions were tried, because of [Options.Tries]. Those promise no success.
+	Untried bool
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server rejects the apply even after that move.
 	MoveRefused bool

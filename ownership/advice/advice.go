@@ -82,7 +82,10 @@ type HandOver struct {
 type Look struct{ Objects }
 
 // Resolve repeats the apply with the same decision for all conflicts.
-type Resolve struct{ Decision conflicts.Decision }
+type Resolve struct {
+	Decision conflicts.Decision
+	File     string // the file that contains the intent, if it is known
+}
 
 // Extract prints a manifest with fields that From owns.
 type Extract struct {

@@ -118,16 +118,16 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	}
 	out := []Suggestion{
 		{
-			Why: "apply again with force: " + force, Action: Resolve{conflicts.Force},
+			Why: "apply again with force: " + force, Action: Resolve{Decision: conflicts.Force},
 			Promise: Promise{Unblocks: true, Moves: fields},
 		},
 		{
 			Why:    "leave the fields out of your manifest: their values and owners stay",
-			Action: Resolve{conflicts.GiveUp}, Promise: Promise{Unblocks: true, Keeps: true},
+			Action: Resolve{Decision: conflicts.GiveUp}, Promise: Promise{Unblocks: true, Keeps: true},
 		},
 		{
 			Why:    "put the owners' values into your manifest: " + share,
-			Action: Resolve{conflicts.Share}, Promise: Promise{Unblocks: true, Keeps: true},
+			Action: Resolve{Decision: conflicts.Share}, Promise: Promise{Unblocks: true, Keeps: true},
 		},
 	}
 	if absent == len(found) {

@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -234,9 +235,10 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 			report, err = shown.ReportOf(ctx, &p)
 			values = append(values, struct {
 				conflictreport.Report
-				Decisions []view.DecidedJSON `json:"decisions,omitempty"`
-				Deletion  planning.Deletion  `json:"deletion,omitempty"`
-			}{report, view.DecidedOf(&p), p.Deletion()})
+				Decisions   []view.DecidedJSON  `json:"decisions,omitempty"`
+				Deletion    planning.Deletion   `json:"deletion,omitempty"`
+				Undecodable []advice.Suggestion `json:"undecodable,omitempty"`
+			}{report, view.DecidedOf(&p), p.Deletion(), shown.Suggest.All(p.Undecodable)})
 		case f.format == "status" && !hasConflict:
 			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
 		case f.format == "status":

@@ -36,10 +36,8 @@ type placeFlags struct {
 	live    []string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
-	// documents is the number of documents that the command plans.
-	documents int
-	// document is the file that suggestions name with -f, if it contains a single document; "" for none.
-	document string
+	// sources are the numbers of documents that the command plans, by file.
+	sources map[string]int
 	// anyNamespace allows objects in other namespaces than the one on the command line.
 	anyNamespace bool
 }

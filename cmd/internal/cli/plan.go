@@ -342,7 +342,7 @@ func (f *planFlags) planDocuments(
 // number.
 func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*planning.Document)) (failed int) {
 	o, env := f.options(), f.env
-	f.documents = len(docs)
+	f.countSources(docs)
 	o.Offline, o.MoveUpdates, o.Policy, o.Drift = f.offline, f.moves, f.rulesFor, f.drift
 	if o.Policy == nil {
 		o.Policy = func(conflicts.Conflicts) (*policy.Policy, error) { return f.rules, nil }

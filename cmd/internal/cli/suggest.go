@@ -2,12 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/advice"
@@ -74,17 +76,32 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 		switch {
 		case f.usedPolicy() != "":
 			return "", advice.Objects{}, nil // --resolve decides all conflicts, including those that the policy decides
-		case f.document != "":
-			flags = []string{"-f", f.document}
-		case f.documents == 1:
+		case f.sources[a.File] != 1: // conflicts would also resolve other documents
+			return "", advice.Objects{}, nil
+		case len(f.sources) == 1:
 			known = append(known, "filename", "kustomize", "recursive")
-		default: // conflicts would also resolve other documents
+		case f.isFile(a.File):
+			flags = []string{"-f", a.File}
+		default: // such as one document of a kustomization
 			return "", advice.Objects{}, nil
 		}
 		flags = append(flags, flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })...)
 		return "conflicts", advice.Objects{}, append(flags, "--resolve", string(a.Decision))
 	}
 	return "", advice.Objects{}, nil
+}
+
+// countSources counts the documents of each file, for suggestions.
+func (f *placeFlags) countSources(docs []document.Document) {
+	f.sources = map[string]int{}
+	for _, doc := range docs {
+		f.sources[doc.Source]++
+	}
+}
+
+func (f *placeFlags) isFile(name string) bool {
+	info, err := os.Stat(f.env.Path(name))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // policyFile returns the name of the policy that the command uses; without a policy, the name of a file to create.

@@ -99,7 +99,7 @@ func (f *uiFlags) serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	f.documents = len(docs)
+	f.countSources(docs)
 	return f.withPlace(process.NoStore, func(p place.Place) error {
 		kinds, err := kindsOf(f.env, p, args)
 		if err != nil {
@@ -238,10 +238,6 @@ func (f *uiFlags) plan(
 ) map[ui.Key]ui.Facts {
 	o := f.options()
 	o.Policy, o.Drift = func(conflicts.Conflicts) (*policy.Policy, error) { return rules, nil }, true
-	sources := map[string]int{}
-	for _, doc := range docs {
-		sources[doc.Source]++
-	}
 	planned, _ := planning.Documents(ctx, p, docs, o)
 	facts := map[ui.Key]ui.Facts{}
 	for i := range planned {
@@ -250,7 +246,7 @@ func (f *uiFlags) plan(
 			continue
 		}
 		key := ui.Key{Kind: d.Kind.GroupKind(), Namespace: d.Namespace, Name: d.Name}
-		facts[key] = f.factsOf(ctx, d, sources[d.Where] == 1)
+		facts[key] = f.factsOf(ctx, d)
 	}
 	return facts
 }
@@ -292,14 +288,9 @@ func (f *uiFlags) applications(ctx context.Context, p place.Place, in following)
 	return facts
 }
 
-// factsOf returns what the page shows about a plan. isAlone is true if the file contains no other document, so that
-// suggested commands can name the file.
-func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document, isAlone bool) (out ui.Facts) {
-	own := *f
-	if info, err := os.Stat(f.env.Path(d.Where)); isAlone && err == nil && info.Mode().IsRegular() {
-		own.document = d.Where
-	}
-	v := view.PlanView{Suggest: own.suggest()}
+// factsOf returns what the page shows about a plan.
+func (f *uiFlags) factsOf(ctx context.Context, d *planning.Document) (out ui.Facts) {
+	v := view.PlanView{Suggest: f.suggest()}
 	err := d.Err
 	if err == nil {
 		plan, failed := v.PageOf(ctx, &d.Planned, f.env.Now())

@@ -27,6 +27,10 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	for i := range out.Ways {
 		way := &out.Ways[i]
 		s := advice.WithChanges(way.Suggestion, p.Also[way.Decision])
+		s.Action = advice.Resolve{Decision: way.Decision, File: p.Where}
+		if _, isTried := p.Also[way.Decision]; p.Untried && !isTried {
+			s.Promise.Unblocks = false
+		}
 		if way.Decision == conflicts.GiveUp {
 			s = advice.WithMigration(s, p.Migrated())
 		}
@@ -43,6 +47,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	}
 	out.Suggestions = append(out.Suggestions, p.Ways...)
 	for i, s := range out.Suggestions {
+		s.Promise.Unblocks = s.Promise.Unblocks && !p.Untried
 		out.Suggestions[i] = v.Suggest.with(s.For(p.Objects()))
 	}
 	return out, err

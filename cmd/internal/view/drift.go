@@ -132,9 +132,7 @@ func (s Suggest) driftJSON(d *planning.Drift) (drift []driftJSON, unowned []exce
 	for _, f := range d.Fields {
 		one := driftJSON{Drifted: f.Drifted}
 		one.Value = hide(f.Value, nil, hidden)
-		for _, way := range f.Ways {
-			one.Ways = append(one.Ways, s.with(way))
-		}
+		one.Ways = s.All(f.Ways)
 		drift = append(drift, one)
 	}
 	for _, f := range d.Unowned {

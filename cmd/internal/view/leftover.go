@@ -26,6 +26,14 @@ func (s Suggest) with(suggestion advice.Suggestion) advice.Suggestion {
 	return suggestion
 }
 
+// All returns suggestions with their Arguments set.
+func (s Suggest) All(suggestions []advice.Suggestion) (out []advice.Suggestion) {
+	for _, one := range suggestions {
+		out = append(out, s.with(one))
+	}
+	return out
+}
+
 // line returns the command line for a suggestion; empty if there is none.
 func (s Suggest) line(suggestion advice.Suggestion) string {
 	if args := s.with(suggestion).Arguments; args != nil {

@@ -101,7 +101,11 @@ func (v *Plans) Add(p *planning.Planned) error {
 		return err
 	case v.Format == "html":
 	case v.Format != "":
-		return v.list.Add(v.data(p))
+		data, err := v.data(ctx, p)
+		if err != nil {
+			return err
+		}
+		return v.list.Add(data)
 	case isListed:
 		if err := v.writePlan(ctx, out, p); err != nil {
 			return err
@@ -127,7 +131,7 @@ func (v *Plans) Fail(d *planning.Document) error {
 		v.page = append(v.page, FailedPage(d, d.Err))
 		return nil
 	}
-	return v.list.Add(failedData(d))
+	return v.list.Add(v.failedData(d))
 }
 
 // Close prints the pruned objects. If there are several documents, it also prints a summary, which counts failed

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -18,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/advice"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/ownership/excess"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -33,7 +35,13 @@ type planJSON struct {
 	Changes   []plans.Change      `json:"changes,omitempty"`
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
-	Decisions []DecidedJSON       `json:"decisions,omitempty"`
+	// Ways, Unavailable and Suggestions are what [conflictreport.Report] has, but without intents.
+	Ways        []conflictreport.WayOut `json:"ways,omitempty"`
+	Unavailable []conflictreport.WayOut `json:"unavailable,omitempty"`
+	Suggestions []advice.Suggestion     `json:"suggestions,omitempty"`
+	// Undecodable suggests to remove the entries that can't be decoded.
+	Undecodable []advice.Suggestion `json:"undecodable,omitempty"`
+	Decisions   []DecidedJSON       `json:"decisions,omitempty"`
 	// Drift are the drifting fields: neither the manifest nor an owner with permission accounts for them. Unowned are
 	// the fields that nobody owns.
 	Drift   []driftJSON      `json:"drift,omitempty"`
@@ -56,10 +64,16 @@ type failedJSON struct {
 	Manager   string `json:"manager"`
 	Outcome   string `json:"outcome"`
 	Error     string `json:"error"`
+	// Suggestions are actions after which the document may have a plan.
+	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
+	Undecodable []advice.Suggestion `json:"undecodable,omitempty"`
 }
 
-func failedData(d *planning.Document) any {
-	out := failedJSON{File: d.Where, Manager: d.Desired.Manager, Outcome: "failed", Error: d.Err.Error()}
+func (v PlanView) failedData(d *planning.Document) any {
+	out := failedJSON{
+		File: d.Where, Manager: d.Desired.Manager, Outcome: "failed", Error: d.Err.Error(),
+		Suggestions: v.Suggest.All(d.Ways), Undecodable: v.Suggest.All(d.Undecodable),
+	}
 	if d.Target != nil && d.Name != "" {
 		out.Object, out.Namespace = d.Reference(), d.Namespace
 	}
@@ -119,7 +133,7 @@ func (v *Plans) closeData() error {
 }
 
 // data returns a plan, for JSON output.
-func (v PlanView) data(p *planning.Planned) any {
+func (v PlanView) data(ctx context.Context, p *planning.Planned) (any, error) {
 	out := planJSON{
 		File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 		Create: p.Desired.Object == nil, Conflicts: HideConflicts(p.Found()), StringData: v.stringDataJSON(p),
@@ -127,13 +141,21 @@ func (v PlanView) data(p *planning.Planned) any {
 	}
 	out.Drift, out.Unowned = v.Suggest.driftJSON(p.Drift)
 	out.Changes, out.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
-	for _, l := range p.Leftovers {
-		out.Leftovers = append(out.Leftovers, v.Suggest.with(l))
+	out.Leftovers, out.Undecodable = v.Suggest.All(p.Leftovers), v.Suggest.All(p.Undecodable)
+	if p.Outcome == plans.Conflict {
+		report, err := v.ReportOf(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		out.Ways, out.Unavailable, out.Suggestions = report.Ways, report.Unavailable, report.Suggestions
+		for i := range out.Ways {
+			out.Ways[i].Intent = nil
+		}
 	}
 	for _, change := range p.Ownership {
 		out.Ownership = append(out.Ownership, ownershipJSONOf(p, change))
 	}
-	return out
+	return out, nil
 }
 
 // shownChanges returns changes without values of Secrets.
