@@ -160,7 +160,7 @@ func (a *adviceWorld) checkAdvice() {
 	write(t, a.dir, map[string]string{"intent.json": jsonText(tree)})
 	input := append([]string{"-f", "intent.json", "--field-manager", manager}, a.flags...)
 	plan := append([]string{"plan"}, input...)
-	status, out, errs := a.run(append(plan, "-o", "json")...)
+	_, out, errs := a.run(append(plan, "-o", "json")...)
 	var report struct {
 		Objects []struct{ Ways, Suggestions, Leftovers []suggested }
 	}
@@ -195,7 +195,7 @@ func (a *adviceWorld) checkAdvice() {
 	}
 	moved, _ := a.client.Get(t.Context(), kind, o.namespace, o.name)
 	require.Equal(t, jsonText(truthStripped(before, false)), jsonText(truthStripped(moved, false)), about)
-	status, out, errs = a.run(append(plan, "-o", "json")...)
+	status, out, errs := a.run(append(plan, "-o", "json")...)
 	if s.Promise.Unblocks {
 		a.followed["promise unblocks"]++
 		require.NotEqual(t, statusFailed, status, "%s\n%s", about, errs)
