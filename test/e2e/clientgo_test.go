@@ -33,9 +33,10 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// patience is how long a test waits for a condition, tick how often it checks the condition.
+// patience is how long a test waits for a condition: longer than the longest pause of a client-go reflector between two
+// tries, which is a minute, after a server was killed. tick is how often a test checks the condition.
 const (
-	patience = time.Minute
+	patience = 2 * time.Minute
 	tick     = 5 * time.Millisecond
 )
 
