@@ -47,8 +47,8 @@ type Preview struct {
 	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries
 	Released bool
-	// notDefault is Left without the fields that have their defaults, which a server would set again.
-	notDefault managedfields.Entries
+	// notDefault returns the fields of an entry of Left that do not have their defaults, which a server would set again.
+	notDefault func(*managedfields.Entry) *fieldpath.Set
 	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them, and a
 	// move back to client-side apply does not restore them in the annotation.
 	Others managedfields.Entries
@@ -121,13 +121,16 @@ func (m *move) previewApply(updated runtime.Object) {
 
 // notDefault returns the fields of an entry that do not have their defaults. At another version than the object's, no
 // defaults are known.
-func (m *move) notDefault(e *managedfields.Entry, fields *fieldpath.Set) *fieldpath.Set {
+func (m *move) notDefault(e *managedfields.Entry) *fieldpath.Set {
 	t, err := m.Type(e.APIVersion)
-	tree, treeErr := gostruct.Tree(m.object)
-	if e.APIVersion != m.version || err != nil || treeErr != nil {
-		return fields
+	if e.APIVersion != m.version || err != nil {
+		return e.Owned()
 	}
-	return defaulted.Without(t, tree, fields.Leaves(), m.Plan.Defaulter)
+	tree, err := gostruct.Tree(m.object)
+	if err != nil {
+		return e.Owned()
+	}
+	return defaulted.Without(t, tree, e.Owned().Leaves(), m.Plan.Defaulter)
 }
 
 // changed returns the fields that an apply changes in the given way, or in any way if kind is empty. A removed field
@@ -209,8 +212,10 @@ func (p Preview) Summary(what string) string {
 	if p.Released {
 		stays = "given up by"
 	}
-	for _, e := range p.notDefault {
-		line += fmt.Sprintf("; %s %q: %s", stays, e.Manager, some(e.Owned()))
+	for i := range p.Left {
+		if set := p.notDefault(&p.Left[i]); !set.IsEmpty() {
+			line += fmt.Sprintf("; %s %q: %s", stays, p.Left[i].Manager, some(set))
+		}
 	}
 	if !lost.IsEmpty() {
 		unless := p.unless(", or sets to the value that its manifest has,")

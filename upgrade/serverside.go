@@ -292,7 +292,7 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 	}
 	if from {
 		m.preview.Left = appendPart(m.preview.Left, r, rest)
-		m.preview.notDefault = appendPart(m.preview.notDefault, r, m.notDefault(r, rest))
+		m.preview.notDefault = m.notDefault
 		if m.Release {
 			rest = nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,12 +104,13 @@ func Each(
 		asking.Budget = budget
 	}
 	sources := map[place.Key]string{}
+	named := sync.OnceValue(func() map[place.Named][]document.Document { return byName(docs) })
 	for part := range slices.Chunk(docs, batch) {
 		all := o.read(ctx, p, part, sources)
 		o.planAll(ctx, p, all)
 		for i := range all {
 			if d := &all[i]; d.Plan != nil && (apierrors.IsForbidden(d.Err) || apierrors.IsNotFound(d.Err)) {
-				if d.Awaits = d.Desired.Awaits(ctx, p, docs); d.Awaits != nil {
+				if d.Awaits = d.Desired.Awaits(ctx, p, named, d.Err); d.Awaits != nil {
 					d.Err = nil
 				}
 			}
@@ -118,6 +120,18 @@ func Each(
 		}
 	}
 	return budget.Unasked
+}
+
+// byName returns documents by their kinds and names.
+func byName(docs []document.Document) map[place.Named][]document.Document {
+	out := map[place.Named][]document.Document{}
+	for _, doc := range docs {
+		if gvk, err := document.GVKOf(doc.Tree); err == nil {
+			key := place.Named{Kind: gvk.GroupKind(), Name: document.NameOf(doc.Tree)}
+			out[key] = append(out[key], doc)
+		}
+	}
+	return out
 }
 
 // planAll plans documents, and sends dry runs of their applies.
@@ -302,27 +316,13 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	switch {
 	case d.Err == nil && d.Outcome == plans.Conflict:
 		d.AskWays(ctx, asking, o.Subresource)
-		d.Ways = o.leftOut(ctx, asking, d)
+		d.Ways = d.LeftOut(ctx, asking, o.Subresource)
 	case d.Err != nil && d.Fields != nil:
-		d.Ways = o.leftOut(ctx, asking, d)
+		d.Ways = d.LeftOut(ctx, asking, o.Subresource)
 		if d.Plan != nil {
 			d.Ways = append(d.Ways, d.Unblocks(ctx, asking, d.Err)...)
 		}
 	}
-}
-
-// leftOut is LeftOut, also for an apply that has conflicts without the preconditions. It then promises no success.
-func (o Options) leftOut(ctx context.Context, asking Asking, d *Document) []advice.Suggestion {
-	ways := d.LeftOut(ctx, asking, o.Subresource)
-	if ways == nil && !d.Options.Force {
-		forced := d.Planned
-		forced.Options.Force = true
-		ways = forced.LeftOut(ctx, asking, o.Subresource)
-		for i := range ways {
-			ways[i].Promise.Unblocks = false
-		}
-	}
-	return ways
 }
 
 // Undecodable suggests to remove the entries of an object that can't be decoded; nil if there are none.

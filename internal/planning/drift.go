@@ -45,18 +45,36 @@ func (p *Planned) FindDrift(ctx context.Context, asking Asking, rules *policy.Po
 		Defaulter: p.Options.Defaulter,
 	})
 	p.Drift.Unowned = found.Unowned
+	owned := p.ownedLive()
 	for _, f := range found.Fields {
 		if p.isMigrated(f.Path) {
 			continue
 		}
-		ways := waysOf(p.Target, f, p.Desired.Manager, asking.Place.IsServed)
-		ways = slices.DeleteFunc(ways, func(s advice.Suggestion) bool {
-			move, ok := s.Action.(advice.Move)
-			return ok && !p.removesAfter(ctx, asking, move.Move, f)
-		})
+		var ways []advice.Suggestion
+		for _, way := range waysOf(p.Target, f, p.Desired.Manager, asking.Place.IsServed) {
+			if move, ok := way.Action.(advice.Move); ok {
+				isTried, works := p.removesAfter(ctx, asking, move.Move, f, owned)
+				if !works {
+					continue
+				}
+				if !isTried {
+					way = advice.Untried(way)
+				}
+			}
+			ways = append(ways, way)
+		}
 		p.Drift.Fields = append(p.Drift.Fields, Drifted{f, ways})
 	}
 	return err
+}
+
+// ownedLive returns the fields of the live object that have owners.
+func (p *Planned) ownedLive() (owned *fieldpath.Set) {
+	entries, _ := managedfields.Read(place.Wrap(p.Desired.Object)) // as for the plan, there is no error
+	for i := range entries {
+		owned = owned.Union(p.Kind.Typ.Reconcile(entries[i].Owned()))
+	}
+	return owned
 }
 
 // isMigrated reports whether kubectl itself writes or removes a field when it applies.
@@ -67,31 +85,27 @@ func (p *Planned) isMigrated(path fieldpath.Path) bool {
 		})
 }
 
-// removesAfter reports whether the next apply after a move removes a field, and no other owned field. If the field has
-// several owners, the field may stay.
+// removesAfter reports whether the next apply after a move removes a field, and no other field of owned. If the field
+// has several owners, the field may stay. isTried is false if the budget allowed no dry run.
 func (p *Planned) removesAfter(
-	ctx context.Context, asking Asking, move ownership.Move, f excess.Drifted,
-) bool {
+	ctx context.Context, asking Asking, move ownership.Move, f excess.Drifted, owned *fieldpath.Set,
+) (isTried, works bool) {
 	w := p.Desired.Stored()
 	moved, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), move)
 	if err != nil {
-		return false
+		return false, false
 	}
-	entries, err := managedfields.Read(place.Wrap(w.Object))
-	if err != nil {
-		return false
-	}
-	var owned *fieldpath.Set
-	for i := range entries {
-		owned = owned.Union(p.Kind.Typ.Reconcile(entries[i].Owned()))
+	untried := 0
+	if asking.Budget != nil {
+		untried = asking.Budget.Unasked
 	}
 	field := fieldpath.NewSet(f.Path)
 	_, ok, err := p.promise(ctx, asking, moved.Object, func(removes *fieldpath.Set) bool {
-		at := removes.AtOrBelow(field)
-		others := p.beyond(removes).Difference(at).Intersection(owned)
-		return others.IsEmpty() && (len(f.Owners) > 1 || !at.IsEmpty())
+		removed := removes.AtOrBelow(field)
+		others := p.beyond(removes).Difference(removed).Intersection(owned)
+		return others.IsEmpty() && (len(f.Owners) > 1 || !removed.IsEmpty())
 	})
-	return ok && err == nil
+	return asking.Budget == nil || asking.Budget.Unasked == untried, ok && err == nil
 }
 
 // promise returns which leaves the next apply removes if live is the live object, and whether that apply has no
@@ -118,7 +132,7 @@ func (p *Planned) promise(
 	}
 	if asking.take(p.Target) {
 		served, err := p.send(ctx, asking, live, next)
-		if err != nil && !apierrors.IsForbidden(err) {
+		if err != nil && (!apierrors.IsForbidden(err) || p.MayWrite(ctx, asking.Place, "")) {
 			return promise, false, nil //nolint:nilerr // the suggestion does not work
 		}
 		promise.Removes = p.removedBy(next, served)

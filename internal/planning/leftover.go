@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -171,12 +172,17 @@ func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 		return err
 	}
 	p.Migration = slices.Collect(second.Changes())
-	if len(p.Migration) > 0 && p.Served != nil && asking.take(p.Target) {
-		served, err := p.send(ctx, asking, moved.Object, second)
-		if err != nil {
-			p.Migration = nil // kubectl warns of the error, and tries again with the next apply
-			return nil        //nolint:nilerr // this is not an error of the plan
-		}
+	if len(p.Migration) == 0 || p.Served == nil || secrets.Is(p.Tree) { // the plan has no values of a Secret
+		return nil
+	}
+	// As the dry run of the apply itself, this one is no try of a way out.
+	served, err := p.send(ctx, asking, moved.Object, second)
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err):
+		p.Migration = nil // kubectl warns of the error, and tries again with the next apply
+	case err != nil:
+		return place.ServerError(err)
+	default:
 		p.Migration = slices.Collect(p.Target.Changes(p.Served, served))
 	}
 	return nil

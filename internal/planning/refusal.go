@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +24,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Budget is the number of ways out that a command tries with dry runs: of the move, if there is one, and of the apply.
+// Budget is the number of ways out that a command tries. For each way, it sends dry runs of the move, if there is one,
+// and of the apply.
 type Budget struct {
 	// Left is the number of ways that may still be tried. Unasked counts the ones that were not tried because the
 	// budget was used up.
@@ -251,7 +253,7 @@ func (p *Planned) removes() (out *fieldpath.Set) {
 }
 
 // LeftOut suggests removing preconditions from a manifest, if the server, which rejected its apply, accepts it
-// without them.
+// without them, or finds only conflicts.
 func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string) []advice.Suggestion {
 	w := p.Desired.Stored()
 	intent := runtime.DeepCopyJSON(w.Tree)
@@ -267,13 +269,19 @@ func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string
 	if len(names) == 0 || !asking.take(p.Target) {
 		return nil
 	}
-	_, err := asking.Place.Apply(ctx, w.Target, intent, cluster.WriteOptions{
+	options := cluster.WriteOptions{
 		Manager: w.Manager, Force: p.Options.Force, DryRun: true, Subresource: subresource,
-	})
+	}
+	_, err := asking.Place.Apply(ctx, w.Target, intent, options)
+	s := advice.LeaveOut(names, live != nil)
+	if apierrors.IsConflict(err) { // conflicts, which have ways out of their own
+		s.Promise.Unblocks, options.Force = false, true
+		_, err = asking.Place.Apply(ctx, w.Target, intent, options)
+	}
 	if err != nil {
 		return nil
 	}
-	return []advice.Suggestion{advice.LeaveOut(names, live != nil)}
+	return []advice.Suggestion{s}
 }
 
 // AskWays sends a dry run for each way out of the conflicts.
@@ -294,7 +302,7 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 		p.saw(served, err)
 		if err != nil {
 			p.Refused[way] = place.ServerError(err).Error()
-		} else if way != conflicts.Force {
+		} else if p.Also[way] = nil; way != conflicts.Force {
 			p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served)
 		}
 	}

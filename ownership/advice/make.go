@@ -17,11 +17,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// GiveBack moves fields of a list item, which an apply of manager would remove, to another owner of the item. The
-// fields then stay, and the apply succeeds.
+// GiveBack moves fields of a list item or struct, which an apply of manager would remove, to the owner of what stays
+// beside them. The fields then stay, and the apply succeeds.
 func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Suggestion {
 	return Suggestion{
-		Why: fmt.Sprintf("to keep %s, owned by %q", list(lost), owner.Manager),
+		Why: fmt.Sprintf("to keep %s, let %q own it, which owns what stays beside it", list(lost), owner.Manager),
 		Action: Move{Move: ownership.Transfer{
 			Fields: fieldpath.NewSet(lost...), From: managedfields.Key{Manager: manager}, To: target(owner),
 		}},
@@ -165,9 +165,9 @@ func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 }
 
 // LetGo lets the next apply of a manager remove fields that an updater still owns although the intent lacks them.
-// isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields. All
-// that the updater owns moves, or only the fields of move unless it is nil. promise.Removes includes leaves that the
-// next apply would remove anyway.
+// isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields. If move
+// is nil, everything that the updater owns moves; otherwise only the fields of move. promise.Removes includes leaves
+// that the next apply would remove anyway.
 func LetGo(
 	o Objects, manager string, updater managedfields.Key, isAnnotated bool, move ownership.Move, kept *fieldpath.Set,
 	promise Promise,
@@ -287,9 +287,9 @@ func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
 // Undecodable drops the entries that can't be decoded; err is the error of one of them.
 func Undecodable(o Objects, err error) Suggestion {
 	return Suggestion{
-		Why: fmt.Sprintf("%v; while the entry exists, kube-apiserver refuses applies, and removes all managed fields "+
-			"with any update", err),
-		Action: Drop{o, ownership.Drop{Undecodable: true}}, Promise: Promise{Unblocks: true, Keeps: true, Done: true},
+		Why: fmt.Sprintf("%v; while such an entry exists, kube-apiserver refuses applies, and removes all managed "+
+			"fields with any update", err),
+		Action: Drop{o, ownership.Drop{Undecodable: true}}, Promise: Promise{Keeps: true, Done: true},
 	}
 }
 

@@ -36,7 +36,7 @@ type Report struct {
 	Ways []WayOut `json:"ways,omitempty"`
 	// Unavailable are the ways that do not exist for these conflicts. Their Why is the reason, and their Intent is nil.
 	Unavailable []WayOut `json:"unavailable,omitempty"`
-	// Suggestions are other actions that end the conflicts.
+	// Suggestions are other actions: moves that end conflicts, and edits of the manifest that a way out needs.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -64,7 +64,7 @@ type Loss struct {
 // New returns the conflicts of an apply with the ways out of them: to force all conflicts, to give up all or, if live
 // has a value for any of them, to share all. Its arguments are the same as for [plans.New]; what names the object. A
 // way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if there is
-// no plan, for example because of an [plans.ErrPrecondition].
+// no plan, for example because of [plans.ErrPrecondition].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false
@@ -72,7 +72,7 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	found := options.Found
 	if err == nil && plan.Outcome == plans.Conflict {
 		found = plan.Conflicts // with what the plan knows about them
-	} else if err == nil || len(found) == 0 {
+	} else if len(found) == 0 || ctx.Err() != nil {
 		return Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}, err
 	}
 	report := Of(what, options.Manager, found)

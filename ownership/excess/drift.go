@@ -23,6 +23,8 @@ var setByServer = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
 ))
 
+var status = fieldpath.NewSet(fieldpath.NewPath("status"))
+
 // DriftOptions say which fields of an object are accounted for.
 type DriftOptions struct {
 	// Type is the type of the object's kind, at the object's version.
@@ -82,8 +84,7 @@ func (o Owner) Key() managedfields.Key {
 //
 // Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, or owns
 // fields that the object's version lacks and that the policy does not permit, FindDrift returns an error together with
-// the drift of the other entries. obj is as for [Find]; the result shares memory with
-// it.
+// the drift of the other entries. obj is as for [Find]; the result shares memory with it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {
@@ -97,7 +98,6 @@ func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 		return out, errors.New("expected a type, got nil")
 	}
 	leaves := o.Type.FieldSet(tree).Leaves().Difference(setByServer)
-	status := fieldpath.NewSet(fieldpath.NewPath("status"))
 	d := drift{DriftOptions: o, tree: tree, leaves: leaves.RecursiveDifference(status)}
 	if o.Manifest != nil {
 		d.intended = o.Type.FieldSet(o.Manifest)
@@ -148,9 +148,7 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 		}
 		owner := Owner{policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}, e.APIVersion,
 			e.Time}
-		if isJudged(e) && e.APIVersion != d.tree["apiVersion"] {
-			undecoded = append(undecoded, d.uncompared(metadata, owner, set))
-		}
+		uncompared := set.Difference(setByServer).RecursiveDifference(status)
 		set = d.leaves.Intersection(d.Type.Reconcile(set)).Union(others)
 		d.owners, d.fields, d.owned = append(d.owners, owner), append(d.fields, set), d.owned.Union(set)
 		isApply := e.Operation == metav1.ManagedFieldsOperationApply
@@ -160,6 +158,9 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 		if isApply && e.Subresource == "" && e.Manager == d.Applier || !isJudged(e) {
 			d.accounted = d.accounted.Union(set)
 			continue
+		}
+		if e.APIVersion != d.tree["apiVersion"] {
+			undecoded = append(undecoded, d.uncompared(metadata, owner, uncompared))
 		}
 		var permitted []fieldpath.Path
 		for path := range set.Difference(d.intended).All() {

@@ -85,7 +85,8 @@ func (t *managerTally) addUpdates(e *Example, fields int) {
 	m := t.movable[e.Kind]
 	m.objects, m.fields = m.objects+1, m.fields+fields
 	if m.first.Example == nil || e.compare(m.first.Example) < 0 {
-		m.first = scored{fields, e}
+		first := *e // not a part of what is known about the object only while it is read
+		m.first = scored{fields, &first}
 	}
 	t.movable[e.Kind] = m
 }
@@ -93,10 +94,10 @@ func (t *managerTally) addUpdates(e *Example, fields int) {
 // toUpgrade selects objects with movable fields, and no other object that an upgrade would change: all objects of some
 // kinds, or else one object. It also returns the number of movable fields.
 func (t *managerTally) toUpgrade() (o advice.Objects, fields int) {
-	objects, one := 0, scored{}
+	objects, first := 0, scored{}
 	for kind, m := range t.movable {
-		if one.Example == nil || m.first.Example.compare(one.Example) < 0 {
-			one = m.first
+		if first.Example == nil || m.first.Example.compare(first.Example) < 0 {
+			first = m.first
 		}
 		if !t.mixed[kind] {
 			o.Kinds, objects, fields = append(o.Kinds, kind), objects+m.objects, fields+m.fields
@@ -106,7 +107,7 @@ func (t *managerTally) toUpgrade() (o advice.Objects, fields int) {
 		slices.Sort(o.Kinds)
 		return o, fields
 	}
-	return one.object(), one.score
+	return first.object(), first.score
 }
 
 type kindTally struct {

@@ -94,7 +94,7 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 		case f.key.Manager == "" && !f.undecodable:
 			return fmt.Errorf("--%s: the name is missing", prefix)
 		case f.key != (managedfields.Key{}) && f.undecodable:
-			return fmt.Errorf("--undecodable cannot be used with --%s", prefix)
+			return fmt.Errorf("--undecodable cannot be used with --%[1]s or --%[1]s-*", prefix)
 		}
 		return nil
 	})

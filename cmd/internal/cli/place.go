@@ -250,10 +250,10 @@ func withoutToken(args []string) []string {
 	return args
 }
 
-// undecodable returns what is wrong with an entry that can't be decoded, with a command that removes the entry.
+// undecodable returns what is wrong with an entry that can't be decoded, with a command that removes all such entries.
 func (f *placeFlags) undecodable(drop advice.Suggestion) string {
 	suggest := f.suggest()
-	return fmt.Sprintf("%s; to remove it: %s", drop.Why, suggest.Line(suggest.Arguments(drop)))
+	return fmt.Sprintf("%s; to remove such entries: %s", drop.Why, suggest.Line(suggest.Arguments(drop)))
 }
 
 // withAdvice adds to an [ownership.VersionError] what to do about the entry. It returns other errors unchanged.

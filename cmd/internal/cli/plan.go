@@ -124,10 +124,10 @@ the exit status of the plan would be 0 or 1 (see below). Two documents for the s
 object are then an error. The server rejects the apply of an object that has changed
 since it was planned. (For the manager kubectl and an object with the annotation of
 client-side apply, the command itself checks this, just before the apply.)
-Namespaces and CustomResourceDefinitions are applied first, one by one. Concurrent
-applies follow: of objects that admission reads, such as Roles and StorageClasses;
-then of all others; then of webhooks and policies. A failed apply does not stop the
-others. With --prune, the command then deletes the objects that are listed as
+Namespaces and CustomResourceDefinitions are applied first, one by one. Then objects
+that admission reads, such as Roles and StorageClasses, are applied concurrently;
+then all others; then webhooks and admission policies. A failed apply does not stop
+the others. With --prune, the command then deletes the objects that are listed as
 pruned, unless an apply failed. The exit status of --apply is 0 if everything was
 applied, or if there was nothing to apply.
 

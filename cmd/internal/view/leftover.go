@@ -28,8 +28,8 @@ func (s Suggest) with(suggestion advice.Suggestion) advice.Suggestion {
 
 // All returns suggestions with their Arguments set.
 func (s Suggest) All(suggestions []advice.Suggestion) (out []advice.Suggestion) {
-	for _, one := range suggestions {
-		out = append(out, s.with(one))
+	for _, suggestion := range suggestions {
+		out = append(out, s.with(suggestion))
 	}
 	return out
 }

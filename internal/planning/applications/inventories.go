@@ -68,7 +68,8 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 		return errors.New(".status.resources: expected a list")
 	}
 	// Argo CD omits an empty list, but sets the time of each comparison.
-	if at, _, _ := unstructured.NestedString(u.Object, "status", "reconciledAt"); !found && at == "" {
+	reconciledAt, _, _ := unstructured.NestedString(u.Object, "status", "reconciledAt")
+	if !found && reconciledAt == "" {
 		return errors.New("it has no status.resources yet")
 	}
 	a.hooks = map[place.Key]bool{}

@@ -153,16 +153,17 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
-// Awaits returns an object that does not exist yet but that one of docs creates, if a server may reject the intent
-// until that object exists; nil if there is none. Call it if the server has rejected a dry run. Later, no dry runs are
-// sent.
-func (w *Desired) Awaits(ctx context.Context, p Place, docs []document.Document) *Target {
+// Awaits returns an object that does not exist yet but that one of docs creates, if a server has rejected a dry run of
+// the intent because it did not find that object; nil if there is none. Then no further dry runs of the intent are sent.
+func (w *Desired) Awaits(ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error) *Target {
+	if refusal == nil || !strings.Contains(refusal.Error(), "found") {
+		return nil
+	}
 	for _, key := range w.needed() {
-		for _, doc := range docs {
-			gvk, err := document.GVKOf(doc.Tree)
-			if err != nil || gvk.GroupKind() != key.kind || document.NameOf(doc.Tree) != key.name {
-				continue
-			}
+		if key.name == "" || !strings.Contains(refusal.Error(), key.name) {
+			continue
+		}
+		for _, doc := range docs()[Named{key.kind, key.name}] {
 			t, _, err := p.Live(ctx, doc.Unpacked().Tree)
 			if err == nil && t.Object == nil && KeyOf(t) == key {
 				w.Target.awaits = true
@@ -171,6 +172,12 @@ func (w *Desired) Awaits(ctx context.Context, p Place, docs []document.Document)
 		}
 	}
 	return nil
+}
+
+// Named are the kind and the name of documents, which may be in several namespaces.
+type Named struct {
+	Kind schema.GroupKind
+	Name string
 }
 
 // needed returns the objects without which a server rejects the intent: admission looks up what a Pod names, and a user
