@@ -154,8 +154,11 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 }
 
 // Awaits returns an object that does not exist yet but that one of docs creates, if a server has rejected a dry run of
-// the intent because it did not find that object; nil if there is none. Then no further dry runs of the intent are sent.
-func (w *Desired) Awaits(ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error) *Target {
+// the intent because it did not find that object; nil if there is none. Then no further dry runs of the intent are
+// sent.
+func (w *Desired) Awaits(
+	ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error,
+) *Target {
 	if refusal == nil || !strings.Contains(refusal.Error(), "found") {
 		return nil
 	}

@@ -178,7 +178,8 @@ func (t *Target) checkMoved(m Moved, served map[string]any) error {
 	if len(plans.OwnershipChanges(before, wanted)) == 0 || len(plans.OwnershipChanges(before, after)) > 0 {
 		return nil
 	}
-	return errors.New("the server has kept the managed fields as they were, for example because it can't convert the object")
+	return errors.New("the server has kept the managed fields as they were, for example because it can't convert the " +
+		"object")
 }
 
 // Apply implements [Place].
