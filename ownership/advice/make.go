@@ -21,7 +21,7 @@ import (
 // beside them. The fields then stay, and the apply succeeds.
 func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Suggestion {
 	return Suggestion{
-		Why: fmt.Sprintf("to keep %s, let %q own it, which owns what stays beside it", list(lost), owner.Manager),
+		Why: fmt.Sprintf("to keep %s, make %q the owner; it owns the fields beside", list(lost), owner.Manager),
 		Action: Move{Move: ownership.Transfer{
 			Fields: fieldpath.NewSet(lost...), From: managedfields.Key{Manager: manager}, To: target(owner),
 		}},
