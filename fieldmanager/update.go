@@ -112,7 +112,7 @@ func (m *FieldManager) UpdateNoErrors(
 // updateWrite is the state of one update in the pipeline.
 //
 //	startUpdate   read the entries that the update starts from: the new object's, or live's
-//	created       if a Go struct is created, make its entry; a comparison is not necessary
+//	created       if the object is new and a Go struct, make its entry, and skip the comparison
 //	compare       compare both objects, and validate what is new
 //	track         make the writer own what it changed, and take it from other managers
 type updateWrite struct {
@@ -239,9 +239,9 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	return changes, nil
 }
 
-// rawTree returns the tree of an unstructured object, including its managed fields, which the comparison leaves out.
-// For this, the object must have the FieldManager's kind and version, granular metadata, and at least two fields in
-// metadata. For other objects, rawTree returns nil.
+// rawTree returns the tree of an unstructured object, including its managed fields, which the comparison leaves out. It
+// returns nil if the object lacks the FieldManager's kind and version or granular metadata, or has less than two fields
+// in metadata.
 func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {

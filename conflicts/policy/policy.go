@@ -77,7 +77,7 @@ type Rule struct {
 	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field in
 	// conflict, or a field or item that contains it. A * matches characters within one name, or within one
 	// pair of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be
-	// left out: a dot outside of quotes matches both the end of a name and a dot within a name.
+	// left out: a dot outside of quotes is between two names or part of one.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, give-up, share or refuse.
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`

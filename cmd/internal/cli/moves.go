@@ -235,8 +235,8 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 const moveHelp = `
 Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and which fields their next applies will delete
-or take back. The values of fields do not change; only tenure downgrade changes one,
-the last-applied annotation. In a cluster or a store, the command asks for
+or take back. No value of a field changes, except for the last-applied annotation in
+a downgrade. In a cluster or a store, the command asks for
 confirmation before it writes. If an object has changed since the preview, and its
 preview would now be different, the command does not write the object. With several
 objects, objects with nothing to move are only counted; --show-unchanged lists them.
