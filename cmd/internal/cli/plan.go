@@ -82,10 +82,10 @@ An apply does not remove fields that the manifest lacks but that an Update entry
 owns, such as the entry of a client-side kubectl apply or of Helm 3. The plan names
 these fields, and the command that allows the manager to remove them, only for
 entries at the document's API version with one of these owners: the manager itself,
-a command of kubectl such as kubectl edit, or a manager that also owns a field of the
-manifest. Other updaters may be controllers, whose fields only --drift lists. For the
-manager kubectl, the plan shows the fields that kubectl apply --server-side first
-moves to its own Apply entry and then removes.
+a command of kubectl such as kubectl edit, or a manager that also owns a field of
+the manifest. Other updaters may be controllers, whose fields only --drift lists.
+For the manager kubectl, the plan shows the fields that kubectl apply --server-side
+first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These are objects that kubectl apply or the manager
