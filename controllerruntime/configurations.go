@@ -76,11 +76,13 @@ func (c *configurations) sync(ctx context.Context) bool {
 		}
 		c.looked = time.Now()
 	}
-	for _, kind := range c.served {
+	isSynced := true
+	for _, kind := range c.served { // all watches start at once, so that they sync at the same time
 		informer, err := c.cache.GetInformer(ctx, newObject(nil, kind), cache.BlockUntilSynced(false))
-		if err != nil || !informer.HasSynced() {
-			return false
-		}
+		isSynced = isSynced && err == nil && informer.HasSynced()
+	}
+	if !isSynced {
+		return false
 	}
 	for key, version := range c.expected {
 		obj := newObject(nil, c.served[key.GroupKind])

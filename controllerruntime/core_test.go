@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -60,6 +62,37 @@ func TestNewClientErrors(t *testing.T) {
 		_, err := NewClient(row.client, row.options)
 		require.ErrorContains(t, err, row.want)
 	}
+}
+
+// startingCache is a cache whose informers have not synced yet.
+type startingCache struct {
+	cache.Cache
+	started map[string]bool
+}
+
+func (c startingCache) GetInformer(
+	_ context.Context, obj client.Object, _ ...cache.InformerGetOption,
+) (cache.Informer, error) {
+	c.started[obj.GetObjectKind().GroupVersionKind().Kind] = true
+	return notSynced{}, nil
+}
+
+type notSynced struct{ cache.Informer }
+
+func (notSynced) HasSynced() bool { return false }
+
+// TestAllWatchesStartAtOnce: the first apply starts all watches, so that the next one finds them synced.
+func TestAllWatchesStartAtOnce(t *testing.T) {
+	kinds := append([]schema.GroupKind{definitionKind}, admissionKinds...)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{
+		{Group: definitionKind.Group, Version: "v1"}, {Group: admissionKinds[0].Group, Version: "v1"},
+	})
+	for _, kind := range kinds {
+		mapper.Add(kind.WithVersion("v1"), meta.RESTScopeRoot)
+	}
+	c := &configurations{cache: startingCache{started: map[string]bool{}}, mapper: mapper, refresh: time.Minute}
+	require.False(t, c.sync(t.Context()))
+	require.Len(t, c.cache.(startingCache).started, len(kinds))
 }
 
 // TestCheckOwnershipOfNothing: a check that can't find anything is an error.
