@@ -210,7 +210,7 @@ func TestUI(t *testing.T) {
 		p.await(`document.querySelectorAll("#findings h3").length === 2`)
 		require.Equal(t, []string{`conflict 2 conflicts with "flux"`, "drift 1 field that no owner may own"},
 			p.texts("#findings h3"))
-		require.Equal(t, "tenure conflicts -f web.yaml --field-manager flux --resolve force --context tenure",
+		require.Equal(t, "tenure conflicts --field-manager flux --filename web.yaml --resolve force --context tenure",
 			p.texts("#findings .command code")[0])
 		p.await(`document.getElementById("facets").textContent.includes("conflicts 1")`) // all objects are planned later
 		require.Contains(t, p.texts("#findings")[0], `policy permit tenure.yaml --manager mesh-injector --operation Apply `+
