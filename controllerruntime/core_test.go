@@ -52,7 +52,8 @@ func TestNewClientErrors(t *testing.T) {
 		{"options: expected Config, which manager.GetConfig() has", clusterClient{cluster: c}, Options{}},
 		{"options: expected Cache, which manager.GetCache() has", clusterClient{cluster: c}, Options{Config: &rest.Config{}}},
 		{"expected a Shadow from 0 to 1, got 2", clusterClient{cluster: c}, with(func(o *Options) { o.Shadow = 2 })},
-		{"expected a Refresh that is not negative, got -1ns", clusterClient{cluster: c}, with(func(o *Options) { o.Refresh = -1 })},
+		{"expected a Refresh that is not negative, got -1ns", clusterClient{cluster: c},
+			with(func(o *Options) { o.Refresh = -1 })},
 		{"options: Metrics: a previously registered descriptor", clusterClient{cluster: c},
 			with(func(o *Options) { o.Metrics = taken })},
 		{"none: no such file", clusterClient{cluster: c}, with(func(o *Options) {

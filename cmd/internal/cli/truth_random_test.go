@@ -405,7 +405,8 @@ func (w *truthWorld) happen(o *truthObject) {
 		}
 		patch := `{"metadata":{"labels":{"edited":"` + w.pick("1", "2", "3") + `"}}}`
 		if what == "controller" {
-			patch = `{"metadata":{"annotations":{"controller":"` + w.pick("1", "2") + `"},"finalizers":["example.dev/` + w.pick("a", "b") + `"]}}`
+			patch = `{"metadata":{"annotations":{"controller":"` + w.pick("1", "2") +
+				`"},"finalizers":["example.dev/` + w.pick("a", "b") + `"]}}`
 		}
 		_, err = w.client.Patch(ctx, kind, o.namespace, o.name, types.MergePatchType, []byte(patch),
 			cluster.WriteOptions{Manager: w.pick("kubectl-edit", "operator")})
@@ -414,17 +415,20 @@ func (w *truthWorld) happen(o *truthObject) {
 			return
 		}
 		scale := map[string]any{
-			"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": o.name, "namespace": o.namespace},
-			"spec": map[string]any{"replicas": int64(w.r.IntN(9))},
+			"apiVersion": "autoscaling/v1", "kind": "Scale",
+			"metadata": map[string]any{"name": o.name, "namespace": o.namespace},
+			"spec":     map[string]any{"replicas": int64(w.r.IntN(9))},
 		}
-		_, err = w.client.Update(ctx, kind, o.namespace, scale, cluster.WriteOptions{Manager: "kubectl", Subresource: "scale"})
+		_, err = w.client.Update(ctx, kind, o.namespace, scale,
+			cluster.WriteOptions{Manager: "kubectl", Subresource: "scale"})
 	case "replace":
 		if live == nil {
 			return
 		}
 		_, err = w.client.Update(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: "terraform"})
 	case "apply":
-		_, err = w.client.Apply(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: w.manager(), Force: w.r.IntN(3) == 0})
+		_, err = w.client.Apply(ctx, kind, o.namespace, tree,
+			cluster.WriteOptions{Manager: w.manager(), Force: w.r.IntN(3) == 0})
 	}
 	o.history = append(o.history, fmt.Sprintf("%s %s: %v", what, jsonText(tree), err))
 }
@@ -451,7 +455,8 @@ func (w *truthWorld) check() {
 		asked, _, refused = w.plan(tree, manager, force, false)
 	}
 	after, err := w.client.Apply(ctx, kind, o.namespace, tree, cluster.WriteOptions{Manager: manager, Force: force})
-	about := []any{"seed %d, manager %q, force %v, intent %s\nbefore %s\nafter %s: %v\nplanned %v: %s\noffline %v\nhistory %s", w.seed,
+	about := []any{"seed %d, manager %q, force %v, intent %s\nbefore %s\nafter %s: %v\nplanned %v: %s\noffline %v\n" +
+		"history %s", w.seed,
 		manager, force, jsonText(tree), jsonText(before), jsonText(after), err, outcomeOf(asked), refused, outcomeOf(offline),
 		strings.Join(o.history, "\n  ")}
 	o.history = append(o.history, fmt.Sprintf("apply %q %v %s: %v", manager, force, jsonText(tree), err))
