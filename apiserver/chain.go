@@ -28,7 +28,8 @@ var requestInfos = &apirequest.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// tolerant treats paths that can't be parsed, such as /api/v1/watch/, as paths without a resource, which are not found.
+// tolerant treats paths that can't be parsed, such as /api/v1/watch/, as paths without a resource: the response is a
+// 404.
 type tolerant struct{}
 
 func (tolerant) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {

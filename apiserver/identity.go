@@ -34,7 +34,7 @@ func newIdentity(
 	if err != nil {
 		return nil, err
 	}
-	// Clients check validity by the real clock, not by Options.Now: the certificates are valid by both.
+	// The certificates are valid by Options.Now and by the real clock, with which clients check them.
 	from := min(now.Unix(), time.Now().Unix())
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tenure-ca"},

@@ -23,8 +23,8 @@ func (l load) isWithin(most load) bool { return l.requests <= most.requests && l
 const share = 4
 
 // inFlight limits the requests in flight of all users together, and of each user. A user may use 1/share of each limit,
-// so that a user whose bodies do not arrive, or whose watches stay open, does not use all of it. If a single request
-// needs more than 1/share, the user may have only this one request in flight.
+// so that a single user with slow bodies or long watches can't use up a limit. If a single request needs more than
+// 1/share, the user may have only this one request in flight.
 type inFlight struct {
 	most   load
 	mu     sync.Mutex

@@ -41,12 +41,13 @@ type Options struct {
 
 	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. The server stores
 	// them before it accepts requests, unless they exist. It sets their defaults and validates them, but calls no
-	// admission. Some fields can't be set by clients, such as status, uid, creationTimestamp, generation,
-	// managedFields, and a deletionTimestamp with finalizers: the server stores these fields unchanged. It ignores a
-	// resourceVersion. Objects may be Go structs or unstructured; the server does not change the caller's objects.
+	// admission. It also stores fields that clients can't set, such as status, uid, creationTimestamp, generation,
+	// managedFields, and a deletionTimestamp with finalizers. It ignores a resourceVersion. Objects may be Go structs or
+	// unstructured; the server does not change the caller's objects.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	Objects     []runtime.Object
-	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. It need not have the built-in kinds.
+	// Scheme contains the kinds of the Go structs in Objects whose TypeMeta is empty. It need not contain the built-in
+	// kinds.
 	Scheme *runtime.Scheme
 	// Bootstrap selects which of kube-apiserver's own objects the server creates.
 	Bootstrap Bootstrap
@@ -55,8 +56,8 @@ type Options struct {
 	// 10.96.0.0/12. The Service "kubernetes" gets the first address of the range.
 	ServiceClusterIPRange netip.Prefix
 	// AdvertiseAddress is the server's address in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
-	// default is the address of the first listener. As in kube-apiserver, these two objects are not created if
-	// endpoints can't have the address, as for a loopback address.
+	// default is the address of the first listener. If endpoints can't contain this address, for example a loopback
+	// address, the server does not create these two objects, like kube-apiserver.
 	AdvertiseAddress netip.Addr
 
 	// Version is the gitVersion that /version responds with; the default is the Kubernetes version that the server
@@ -77,9 +78,9 @@ type Options struct {
 	Users []User
 	// ServiceAccounts configure how tokens of ServiceAccounts are signed.
 	ServiceAccounts ServiceAccounts
-	// ClientCAs are the CAs of client certificates: the common name is the user, organizations are the groups. Callers of
-	// New with their own http.Server must set ClientAuth of its TLS configuration to tls.RequestClientCert. See also
-	// Running.AddUser.
+	// ClientCAs are the CAs of client certificates. The common name of a certificate is the name of the user, and its
+	// organizations are the user's groups. Callers of New with their own http.Server must set ClientAuth of its TLS
+	// configuration to tls.RequestClientCert. See also Running.AddUser.
 	ClientCAs *x509.CertPool
 	// Anonymous allows anonymous requests, as user "system:anonymous" in group "system:unauthenticated". Without an
 	// Authorizer, they may only read health and version.
@@ -93,8 +94,8 @@ type Options struct {
 	// DisableNamespaceLifecycle allows objects in namespaces that do not exist. The server then does not create the
 	// default namespaces, and deleting a Namespace does not delete its contents.
 	DisableNamespaceLifecycle bool
-	// If Controllers is true, the server does none of the work of controllers: a controller manager beside the server
-	// does it or, as with envtest's kube-apiserver, nobody. Deletions with the propagation policies Orphan and
+	// If Controllers is true, the server does not do the work of controllers. Run a controller manager beside the server,
+	// or do without this work, as with envtest's kube-apiserver. Deletions with the propagation policies Orphan and
 	// Foreground then set their finalizer, PersistentVolumeClaims and PersistentVolumes get their protection finalizer,
 	// and a deleted Namespace stays until controllers delete its contents and remove the finalizers.
 	Controllers bool
@@ -158,8 +159,8 @@ type ServiceAccounts struct {
 	PublicKeys []crypto.PublicKey
 }
 
-// Bootstrap selects some of the objects that kube-apiserver creates at its start. This server creates the selected
-// objects, too, unless they exist. The objects were recorded from kube-apiserver.
+// Bootstrap selects some of the objects that kube-apiserver creates at its start. This server also creates the selected
+// objects, unless they exist. The objects were recorded from kube-apiserver.
 type Bootstrap struct {
 	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which contain
 	// Options.AdvertiseAddress and the port of the first listener of Start.
@@ -288,7 +289,7 @@ func (o Options) endpoint() netip.AddrPort {
 	return netip.AddrPortFrom(address.Unmap(), listener.Port())
 }
 
-// minServiceIPs is how many addresses a range of cluster IPs must have.
+// minServiceIPs is the minimum number of addresses in a range of cluster IPs.
 const minServiceIPs = 8
 
 // checkNetwork returns an error if the range of cluster IPs is too small, or if its IP family is not the family of the

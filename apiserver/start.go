@@ -54,7 +54,7 @@ func Start(ctx context.Context, options Options) (*Running, error) {
 	return running, nil
 }
 
-// startOnListeners starts a server on the listeners of the options. If it fails, it does not close them.
+// startOnListeners starts a server on the listeners of the options. If it fails, it does not close the listeners.
 func startOnListeners(ctx context.Context, options Options) (*Running, error) {
 	own, err := newIdentity(options.Now(), options.Hosts, options.Certificate, options.ClientCAs)
 	if err != nil {

@@ -67,9 +67,9 @@ type observed struct {
 	deleting sync.Map
 }
 
-// terminating is the shortest time for which an object with a deletionTimestamp exists. A Pod without a node, or with a
-// grace period of 0, is deleted by two writes. kube-apiserver waits for etcd between these writes, so that watchers see
-// both.
+// terminating is the minimum time between the write that sets an object's deletionTimestamp and the write that removes
+// the object. These are two writes even for a Pod without a node, or with a grace period of 0. In kube-apiserver, the
+// latency of etcd separates them, so that watchers see both.
 const terminating = 10 * time.Millisecond
 
 // handleWrite is called after each write of an object, before the response. key is PREFIX/[NAMESPACE/]NAME.
@@ -88,7 +88,7 @@ var rbacPrefix = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName
 
 func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	if err := ctx.Err(); err != nil {
-		return unavailable(err) // a request that timed out must not be stored
+		return unavailable(err) // the write of a request that timed out must not be stored
 	}
 	o.server.options.stamp(obj)
 	if err := o.Interface.Create(ctx, key, obj, out, ttl); err != nil {
@@ -229,8 +229,8 @@ func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m.SetDeletionTimestamp(&end)
 }
 
-// replaceValues replaces the value before with the value after in labels: a Job's strategy has set labels to the Job's
-// earlier UID.
+// replaceValues replaces the value before with the value after in labels. A Job's strategy has set these labels to the
+// UID that the Job had before stamp.
 func replaceValues(labels map[string]string, before, after string) {
 	for name, value := range labels {
 		if value == before {

@@ -14,17 +14,17 @@ import (
 
 // These rules limit the memory that a client uses if it does not read:
 //
-//   - A store keeps no queue for a watch, only a position in its history; this is so on etcd too. A watch holds up to
-//     ten events of up to 16 KiB, and three larger events: one is being written, one waits in a channel, one waits to
-//     enter the channel. It also holds the values of the next events, up to 100 events with 256 KiB or one larger
-//     event, and about 50 KiB for its connection (storage/internal/objects/watch.go). All watches share the decoded
-//     object of an event and, for each media type, version and transformation to a Table or PartialObjectMetadata, its
-//     encoding. On etcd, two watches at a time read a page of the existing objects.
-//   - A write that waits for its client is added to unread, for the server and for the user. If Limits.UnreadPerUser is
-//     exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded, it ends a watch or list
-//     of the user with the most unread bytes. In both cases it ends the response whose client has read nothing for the
-//     longest time. Unless twice the limit is exceeded, it spares clients that have read something within the last
-//     second (patience). No write waits for other clients.
+//   - For each watch, a store keeps only a position in its history, and no queue. This also applies to a store on etcd.
+//     A watch holds up to ten events of up to 16 KiB, and three larger events: one is being written, one waits in a
+//     channel, one waits to enter the channel. It also holds the values of the next events, up to 100 events with 256
+//     KiB or one larger event, and about 50 KiB for its connection (storage/internal/objects/watch.go). All watches
+//     share the decoded object of an event and, for each media type, version and transformation to a Table or
+//     PartialObjectMetadata, its encoding. On etcd, two watches at a time read a page of the existing objects.
+//   - The bytes of a write that waits for its client are counted for the server and for the user (type unread). If
+//     Limits.UnreadPerUser is exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded,
+//     it ends a watch or list of the user with the most unread bytes. In both cases it ends the response whose client
+//     has read nothing for the longest time. Unless twice the limit is exceeded, it spares clients that have read
+//     something within the last second (patience). No write waits for other clients.
 //   - Limits.Write, 30 s by default, is the time to read one event of a watch, or the whole response of another
 //     request. When it is over, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream. The
 //     client of a watch then watches again, from the resourceVersion that it has read last.
@@ -34,7 +34,7 @@ import (
 const (
 	// patience is how long a response waits for its client before writes for other clients can end it.
 	patience = time.Second
-	// A client that has read another step of an event, in bytes, is treated as reading.
+	// step is the number of bytes of an event after which a client is treated as having read something.
 	step = 64 << 10
 	// Writes of up to small bytes are not counted: net/http buffers them.
 	small = 4 << 10
@@ -114,8 +114,8 @@ func (u *unread) most(w *unreadWriter) (most *waiting) {
 	return most
 }
 
-// endOne ends the longest waiting write of a user if a limit is exceeded by over bytes. It never ends the write that is
-// passed as but. Unless twice the limit is exceeded, it spares a write whose client has read within patience. It
+// endOne ends the longest waiting write of a user if over, the number of bytes above a limit, is positive. It never
+// ends the write but. Unless twice the limit is exceeded, it spares a write whose client has read within patience. It
 // returns whether it has ended a write. The caller holds mu.
 func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
 	if over <= 0 || user == nil {

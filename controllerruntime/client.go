@@ -32,12 +32,12 @@ type Options struct {
 	// Cache has the objects (manager.GetCache). The client starts informers for CustomResourceDefinitions, webhooks and
 	// policies, and for each kind that is applied, just as controller-runtime's client does for each kind that is read.
 	// The cache must not filter these objects, and must not drop anything except managed fields: do not set a default
-	// selector or another default transform.
+	// selector, or a default transform other than cache.TransformStripManagedFields.
 	Cache cache.Cache
 	// Skip selects the applies that may be skipped if they would change nothing; nil selects all.
 	Skip func(kind schema.GroupVersionKind, isDryRun bool) bool
-	// Resolve decides conflicts, given the metadata of the live object; policy.Policy.Resolve is such a function, for
-	// rules in Go or in a file. It returns a decision for each conflict. If Resolve is nil, or a decision is
+	// Resolve decides conflicts, given the metadata of the live object; policy.Policy.Resolve is such a function, whose
+	// rules are written in Go or in a file. It returns a decision for each conflict. If Resolve is nil, or a decision is
 	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// UpgradeFrom are the names of the managers with which this controller updated the objects before it used apply.
@@ -63,8 +63,8 @@ type Options struct {
 	// Refresh is the interval at which the client looks for changed schemas of built-in kinds; 0 means 10 minutes.
 	Refresh time.Duration
 	// Schemas returns the types of an API group at all its versions, or nil for a group that is not served. It replaces
-	// Config and Cache for a client without a server, such as a fake client: conflicts are decided, and nothing is
-	// skipped.
+	// Config and Cache for a client without a server, such as a fake client. Such a client decides conflicts, and skips
+	// nothing.
 	Schemas func(ctx context.Context, group string) (*openapi.Registry, error)
 }
 
@@ -76,8 +76,8 @@ type Client struct {
 	*core
 }
 
-// NewClient wraps a client, usually a manager's. All writes of the process must go through the returned client: then it
-// never responds with a cached object that is older than one of these writes.
+// NewClient wraps a client, usually a manager's. Send all writes of the process through the returned client. Then this
+// client never responds with a cached object that is older than one of these writes.
 func NewClient(c client.Client, options Options) (*Client, error) {
 	switch v := reflect.ValueOf(c); {
 	case c == nil || v.Kind() == reflect.Pointer && v.IsNil():
@@ -232,7 +232,7 @@ func (s *subresource) Create(
 	return s.client.write(obj, false, func() error { return s.SubResourceClient.Create(ctx, obj, body, opts...) })
 }
 
-// write sends a write. hasObject means that the response is the object. A dry run is treated as a write, too.
+// write sends a write. hasObject is true if the response is the object. A dry run is treated as a write, too.
 func (c *Client) write(obj client.Object, hasObject bool, send func() error) error {
 	kind, err := c.GroupVersionKindFor(obj)
 	if err != nil {

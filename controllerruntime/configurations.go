@@ -21,7 +21,7 @@ import (
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// admissionKinds are the kinds of webhook configurations and policies, whose effects on a write a plan does not know. A
+// admissionKinds are the kinds of webhook configurations and policies. A plan does not know their effects on a write. A
 // policy is treated as active even without a binding.
 var admissionKinds = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
@@ -107,7 +107,8 @@ func (c *configurations) wrote(key responses.Key, version string) {
 	}
 }
 
-// custom returns the types of a custom resource; nil if it can't be planned. isCustom is false for other resources.
+// custom returns the types of a custom resource; nil if its applies can't be planned. isCustom is false for other
+// resources.
 func (c *configurations) custom(ctx context.Context, r schema.GroupResource) (types *openapi.Registry, isCustom bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +162,8 @@ func (c *configurations) admits(ctx context.Context, resource schema.GroupResour
 	return false
 }
 
-// matchAny reports whether a rule matches updates of a resource, at any version. It ignores what narrows rules, such as
-// selectors and conditions.
+// matchAny reports whether a rule matches updates of a resource, at any version. It ignores everything that narrows a
+// rule, such as selectors and conditions.
 func matchAny(rules any, resource schema.GroupResource, subresource string) bool {
 	all, _ := rules.([]any)
 	return slices.ContainsFunc(all, func(rule any) bool {

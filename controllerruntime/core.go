@@ -35,8 +35,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// core is the state that the clients and transports of one NewClient share. An apply is skipped if [responses.Memory]
-// knows the response, and everything that can affect the response is watched.
+// core is the state that the clients and transports of one NewClient share. core skips an apply if [responses.Memory]
+// knows the response, and if the client watches everything that can affect the response.
 type core struct {
 	options    Options
 	scheme     *runtime.Scheme // has the kinds that the cache stores as Go structs; others are unstructured
@@ -275,13 +275,13 @@ func (c *core) cachedOf(ctx context.Context, reader client.Reader, r request) (o
 	return obj, ""
 }
 
-// isSampled reports whether the next skip is sent for Shadow. These skips are spread evenly.
+// isSampled reports whether the next apply that could be skipped is sent for Shadow. It spreads these applies evenly.
 func (c *core) isSampled() bool {
 	n := float64(c.skips.Add(1))
 	return math.Floor(n*c.options.Shadow) > math.Floor((n-1)*c.options.Shadow)
 }
 
-// response is a server's response: the object, and whether the response is plain, without warnings.
+// response is a server's response: the object, and whether the response has no warnings.
 type response struct {
 	served  map[string]any
 	isPlain bool

@@ -131,8 +131,8 @@ func (c *changed) lists(path string, before, after []any) {
 	}
 }
 
-// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. A wrong field does no harm:
-// another item is changed, with the same result.
+// itemKeys are the fields that identify items in the lists of Kubernetes' own kinds. A wrong field does no harm: the
+// patch then changes another item, and the result is the same.
 var itemKeys = []string{
 	"name", "key", "type", "uid", "id", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey",
 }

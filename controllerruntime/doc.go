@@ -23,8 +23,8 @@
 // watches the objects that it applies.
 //
 // The manager must be set in the call (client.FieldOwner), or around this client (client.WithFieldOwner). This client
-// does not see a manager that is set in the wrapped client, for example with client.Options.FieldOwner, and then sends
-// everything.
+// does not see a manager that is set in the wrapped client, for example with client.Options.FieldOwner. It then sends
+// every apply.
 //
 // # Caches
 //

@@ -86,8 +86,8 @@ func eachObject(ctx context.Context, c client.Client, list client.ObjectList, vi
 	})
 }
 
-// OwnershipWatch records fields that became owned by managers that may not own them, with the previous values of the
-// fields. It is safe for concurrent use.
+// OwnershipWatch records the fields that managers gained although the policy does not permit them to own these fields.
+// It also records the previous values of the fields. It is safe for concurrent use.
 type OwnershipWatch struct {
 	client client.WithWatch
 	policy *policy.Policy

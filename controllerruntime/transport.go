@@ -22,8 +22,8 @@ import (
 )
 
 // Transport is for rest.Config.Wrap, for clients other than controller-runtime's. Like the Client, it skips applies and
-// decides their conflicts. It sends everything else with next. It handles only JSON; nothing is skipped for a client
-// that does not accept JSON.
+// decides their conflicts. It sends everything else with next. It handles only JSON: it skips nothing for a client that
+// does not accept JSON.
 func (c *Client) Transport(next http.RoundTripper) http.RoundTripper {
 	t := &transport{next: next, client: c}
 	if c.options.Config != nil {

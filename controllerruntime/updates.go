@@ -25,8 +25,8 @@ const maxReads, maxListed = 1 << 12, 1 << 8
 type reads struct {
 	mu      sync.Mutex
 	objects map[readKey]read
-	// copies records for a Go type whether the client returns copies. With UnsafeDisableDeepCopy it does not: then a
-	// caller changes the cached object itself, and changes can't be detected.
+	// copies records for a Go type whether the client returns copies. With UnsafeDisableDeepCopy, the client returns the
+	// cached object itself. Callers then change the cached object, and their changes can't be detected.
 	copies map[reflect.Type]bool
 }
 
@@ -214,8 +214,8 @@ func (c *Client) changes(obj client.Object) (patch client.Patch, result string) 
 	c.reads.mu.Lock()
 	was, ok := c.reads.objects[key]
 	c.reads.mu.Unlock()
-	// A copy of an object shares the memory of its resourceVersion. The same object read elsewhere does not, and may
-	// have fields that a transform of the cache drops.
+	// A copy of an object shares the memory of the resourceVersion with the object. The same object from another source
+	// does not share this memory, and may have fields that a transform of the cache drops.
 	version := obj.GetResourceVersion()
 	if !ok || version == "" || unsafe.StringData(version) != unsafe.StringData(was.version) {
 		return nil, "not read through this client"

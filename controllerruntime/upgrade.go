@@ -153,7 +153,7 @@ func annotationMoves(annotation fieldpath.Element, intent *unstructured.Unstruct
 	return isIntended || !strings.HasSuffix("."+domain, ".kubernetes.io") && !strings.HasSuffix("."+domain, ".k8s.io")
 }
 
-// hasOwner reports whether an intent has an owner reference.
+// hasOwner reports whether an intent contains an owner reference.
 func hasOwner(reference fieldpath.Element, intent *unstructured.Unstructured) bool {
 	fields, _ := reference.Key()
 	return len(fields) == 1 && slices.ContainsFunc(intent.GetOwnerReferences(), func(r metav1.OwnerReference) bool {

@@ -41,10 +41,10 @@ type Options struct {
 	DryRun bool
 	// TakeOwnership is the action's option of the same name: objects outside of the release may be applied.
 	TakeOwnership bool
-	// Restore is the stored manifest of a revision. If Restore is set, Helm applies it in place of the rendered
-	// manifest. It may contain the hooks of the revision, in the format of helm get all: each after a line "---" and a
-	// line that begins with "# Source: " and has the path of the hook. Helm stores the hooks, and later actions run
-	// them. Restore needs PostRenderStrategyCombined, Helm's default.
+	// Restore is the stored manifest of a revision. If Restore is set, Helm applies it in place of the rendered manifest.
+	// It may contain the hooks of the revision, in the format of helm get all: before each hook, a line "---" and a line
+	// that begins with "# Source: " and contains the path of the hook. Helm stores the hooks, and later actions run them.
+	// Restore needs PostRenderStrategyCombined, Helm's default.
 	Restore string
 	// Failed are the manifests of revisions that failed after the restored one. Finish deletes the objects of the
 	// release that are only in these manifests, because Helm deletes only objects of the deployed revision.
@@ -192,8 +192,8 @@ func (o *Operation) Objects() (out []Object) {
 // Moves returns, as text for each object, which fields were moved to Helm's manager before Helm applied.
 func (o *Operation) Moves() []string { return slices.Clone(o.done.Moves) }
 
-// Finish ends the operation. err must be the error of the action. If it is not nil, Finish returns it with the names of
-// the objects that had been written. If it is nil and Options.DryRun is not set, Finish deletes the objects that
+// Finish ends the operation. err must be the error of the action. If err is not nil, Finish returns err with the names
+// of the objects that had been written. If err is nil and Options.DryRun is not set, Finish deletes the objects that
 // Options.Failed describes.
 func (o *Operation) Finish(err error) error {
 	for i := 0; err == nil && !o.options.DryRun && i < len(o.deletes); i++ {

@@ -39,9 +39,9 @@ func Generic(s string) string {
 // It remembers which generated value of this server corresponds to which recorded one.
 func (r *Replayer) Difference(got, want any) []string { return r.difference("", got, want, nil) }
 
-// CompareVersions returns a difference if only one of two servers wrote the object: the server that sent got, or the
-// recorded server that sent want. A response with the resourceVersion of an earlier response shows that nothing was
-// written. If there is no difference, the result is "".
+// CompareVersions returns a difference if only one of two servers wrote the object. got is the response of this server,
+// and want is the response of the recorded server. A response with the resourceVersion of an earlier response shows
+// that its server wrote nothing. If there is no difference, the result is "".
 func (r *Replayer) CompareVersions(got, want map[string]any) string {
 	ours := (&unstructured.Unstructured{Object: got}).GetResourceVersion()
 	recorded := (&unstructured.Unstructured{Object: want}).GetResourceVersion()

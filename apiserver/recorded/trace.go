@@ -34,8 +34,8 @@ type Step struct {
 	Response Answered `json:"response"`
 }
 
-// Asked is a recorded request. If the method is CRD, nothing is requested: from this step on, the
-// CustomResourceDefinition in Body is used.
+// Asked is a recorded request. If the method is CRD, the step sends no request: from this step on, the trace uses the
+// CustomResourceDefinition in Body.
 type Asked struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`

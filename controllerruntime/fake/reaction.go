@@ -59,8 +59,8 @@ func reaction(all testing.ObjectTracker) testing.ReactionFunc {
 	}
 }
 
-// dryRunOf returns the name of the object of a dry run, and the same write without dry run, for a separate tracker; nil
-// for any other action.
+// dryRunOf returns, for a dry run, the name of the object and the write without the dry run option, for a separate
+// tracker. For any other action, write is nil.
 func dryRunOf(action testing.Action) (name string, write testing.Action) {
 	var dryRun []string
 	switch a := action.(type) {

@@ -6,7 +6,8 @@ import (
 )
 
 // Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not check
-// the length of paths: operations on a set recurse as deep as its paths are long, so the caller must bound them.
+// the length of paths: operations on a set recurse as deep as its paths are long, so the caller must limit the lengths
+// of paths.
 type Builder struct {
 	// first is separate from more to save an allocation: slices that are passed to a hook are allocated, and most
 	// levels have only one element.

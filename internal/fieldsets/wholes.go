@@ -40,8 +40,9 @@ func (w *Wholes) leavesAt(version string) *fieldpath.Set {
 	return leaves
 }
 
-// Overlap returns the paths in leaves, at the version at, that are inside a whole that an entry of another version
-// owns, or that are owned as a whole and have fields of the entry in them. owned are the fields of the entry.
+// Overlap compares leaves, which are paths at the version at, with owned, which are the fields of an entry of another
+// version. It returns the leaves that are inside a value that the entry owns as a whole, and the leaves that are owned
+// as a whole and contain fields of the entry.
 func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set, version string) *fieldpath.Set {
 	var out []fieldpath.Path
 	existing := w.leavesAt(version).Intersection(owned)

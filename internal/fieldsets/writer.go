@@ -21,9 +21,9 @@ import (
 //	…                          the siblings of e
 //	w.Sort(level)
 //
-// A level whose members are in order is not copied. Any other level is copied once, so writing a text copies at most
-// its length times the number of nested unordered levels; so walks of maps sort entries first. The zero Element must
-// not be written, and a text must be shorter than 4 GiB.
+// A level whose members are in order is not copied. Any other level is copied once, so the writer copies at most the
+// length of the text times the number of nested unordered levels. Therefore walks of maps sort entries first. The zero
+// Element must not be written, and a text must be shorter than 4 GiB.
 //
 // Invariants:
 //
@@ -149,8 +149,8 @@ func (w *Writer) Enter(e fieldpath.Element, head string, isMember bool) {
 	w.members = append(w.members, m)
 }
 
-// Leave ends the innermost member. If nothing is below the member, isMember says whether its path is in the set,
-// whatever Enter got. Otherwise isMember must be the same as in Enter.
+// Leave ends the innermost member. If nothing is below the member, isMember says whether its path is in the set, and
+// replaces the isMember that Enter got. Otherwise isMember must be the same as in Enter.
 func (w *Writer) Leave(isMember bool) {
 	last := len(w.members) - 1
 	m := &w.members[last]

@@ -97,8 +97,8 @@ var (
 	zeroerType      = reflect.TypeFor[zeroer]()
 )
 
-// scalarTypes are types of the API whose MarshalJSON returns a scalar or null, with the kind of the scalar. Values that
-// are equal in Go are equal in JSON, and == does not panic for them.
+// scalarTypes are types of the API whose MarshalJSON returns a scalar or null, with the kind of the scalar. Their
+// values that are equal in Go are equal in JSON, and == does not panic for these values.
 var scalarTypes = map[reflect.Type]typed.Scalar{
 	reflect.TypeFor[resource.Quantity]():  typed.String,
 	reflect.TypeFor[metav1.Time]():        typed.String,
@@ -114,8 +114,8 @@ var (
 	compiling sync.Mutex
 )
 
-// formOf returns the form of a type. The first call for a type compiles it, and the types in it; later calls are a
-// lookup.
+// formOf returns the form of a type. The first call for a type compiles the type and the types in it. Later calls look
+// up the form.
 func formOf(t reflect.Type) *form {
 	if f, ok := forms.Load(t); ok {
 		return f.(*form)

@@ -109,7 +109,7 @@ func (f *form) scalar(v reflect.Value) (any, error) {
 	return nil, f.err
 }
 
-// convert returns the JSON value of a v that has MarshalJSON.
+// convert returns the JSON value of v, whose type has MarshalJSON.
 func (f *form) convert(v reflect.Value) (any, error) {
 	value := addressed(v, f.onlyPtr)
 	if port, ok := value.(*intstr.IntOrString); ok && port.Type == intstr.Int {

@@ -23,7 +23,7 @@ type Decided struct {
 }
 
 // Decide decides the conflicts of a plan by the policy rules; if rules is nil, it does nothing. For a Scale, the policy
-// is asked about the object that the Scale belongs to. Decide also decides about values of other managers that
+// decides about the object that the Scale belongs to. Decide also decides about values of other managers that
 // stringData of a Secret would overwrite, although a server does not report these as conflicts. If the policy refuses
 // conflicts, only these conflicts remain in the plan. Otherwise, Decide replaces intent and plan by the resolved ones;
 // if there is a server, the plan has the result of another dry run.

@@ -38,7 +38,7 @@ type Options struct {
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)
 	// Drift also finds drift in the live objects, using the policy that Policy returns for an empty list of conflicts.
 	Drift bool
-	// Tries is the maximal number of ways out that are tried with dry runs.
+	// Tries is the maximum number of ways out that are tried with dry runs.
 	Tries int
 	// Concurrency is the number of concurrent requests, at least 1.
 	Concurrency int
@@ -52,13 +52,14 @@ type Document struct {
 	Err error
 	// Twice is the place of an earlier document for the same object; empty if there is none.
 	Twice string
-	// Awaits is the object of another document without which the server rejects the apply, so that the plan was made
-	// without the server; nil if there is none, see [place.Desired.Awaits].
+	// Awaits is an object that another document creates. The server rejects the apply as long as this object does not
+	// exist, so the plan was made without the server. If the apply awaits no object, Awaits is nil. See
+	// [place.Desired.Awaits].
 	Awaits *Target
 	// Unasked is the reason why no dry run was sent for the apply.
 	Unasked Unasked
-	// Races is true if each plan became out of date, because others kept changing the object. The plan may then contain
-	// their changes.
+	// Races is true if each plan became out of date, because other clients kept changing the object. The plan may then
+	// contain their changes.
 	Races bool
 }
 
@@ -149,8 +150,8 @@ func (o Options) planAll(ctx context.Context, p place.Place, all []Document) {
 	o.ask(ctx, p, all)
 }
 
-// planAgain plans a document again if its object has changed between the read and a dry run: otherwise, changes of
-// others would look like changes of the server.
+// planAgain plans a document again if its object has changed between the read and a dry run: otherwise, changes that
+// other clients made would look like changes that the server made.
 func (o Options) planAgain(ctx context.Context, asking Asking, d *Document) {
 	for n := 1; d.isStale; n++ {
 		next := Document{Twice: d.Twice}
@@ -187,8 +188,8 @@ func (o Options) read(
 	return all
 }
 
-// learn adds the kinds and namespaces that documents define, so that all documents can use them, also earlier ones.
-// It ignores errors: they are reported when the defining document is planned.
+// learn adds the kinds and namespaces that documents define, so that all documents can use them, even documents before
+// the definition. It ignores errors: the plan of the defining document reports them.
 func (o Options) learn(ctx context.Context, p place.Place, docs []document.Document) {
 	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
@@ -259,8 +260,8 @@ func (o Options) plan(ctx context.Context, p *Planned) (err error) {
 	return err
 }
 
-// ask sends dry runs of all applies that are not planned as unchanged. The server's result replaces the plan or its
-// error.
+// ask sends dry runs of all applies, except applies that are planned as unchanged to objects whose entries can all be
+// decoded. The server's result replaces the plan or its error.
 func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 	var asked []*Document
 	for i := range all {
@@ -290,7 +291,7 @@ func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 
 // finish decides the conflicts of a plan, and adds suggestions.
 func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
-	if budget := asking.Budget; budget != nil { // otherwise, nobody can be asked
+	if budget := asking.Budget; budget != nil { // otherwise, no dry runs are sent
 		untried := budget.Unasked
 		defer func() {
 			d.Untried = budget.Unasked > untried
@@ -306,7 +307,7 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	if d.Err == nil {
 		d.Err = d.Decide(ctx, asking.Place, rules, o.Subresource)
 	}
-	// If only the server could plan the apply, nothing is known about an apply after a move.
+	// Without d.Plan.Object, only the server could plan the apply. Nothing is then known about an apply after a move.
 	if d.Err == nil && d.Desired.Object != nil && o.Subresource == "" && d.Plan.Object != nil {
 		d.Err = d.FindLeftovers(ctx, asking)
 	}
@@ -325,7 +326,7 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	}
 }
 
-// Undecodable suggests to remove the entries of an object that can't be decoded; nil if there are none.
+// Undecodable suggests removing the entries of an object that can't be decoded; nil if all entries can be decoded.
 func Undecodable(t *Target, object map[string]any) []advice.Suggestion {
 	list, _ := managedfields.Read(place.Wrap(object)) // without entries, there is nothing to remove
 	if err := list.Err(); err != nil {

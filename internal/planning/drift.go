@@ -86,7 +86,7 @@ func (p *Planned) isMigrated(path fieldpath.Path) bool {
 }
 
 // removesAfter reports whether the next apply after a move removes a field, and no other field of owned. If the field
-// has several owners, the field may stay. isTried is false if the budget allowed no dry run.
+// has several owners, the next apply need not remove it. isTried is false if the budget allows no dry run.
 func (p *Planned) removesAfter(
 	ctx context.Context, asking Asking, move ownership.Move, f excess.Drifted, owned *fieldpath.Set,
 ) (isTried, works bool) {
@@ -108,9 +108,9 @@ func (p *Planned) removesAfter(
 	return asking.Budget == nil || asking.Budget.Unasked == untried, ok && err == nil
 }
 
-// promise returns which leaves the next apply removes if live is the live object, and whether that apply has no
-// conflicts although the plan has some. ok is false if isWanted returns false for the leaves, or if the server rejects
-// the move to live or the apply.
+// promise returns which leaves the next apply removes if live is the live object. It also returns whether this apply
+// has no conflicts although the plan has conflicts. ok is false if isWanted returns false for the leaves, or if the
+// server rejects live as the result of a move, or rejects the apply.
 func (p *Planned) promise(
 	ctx context.Context, asking Asking, live runtime.Object, isWanted func(removes *fieldpath.Set) bool,
 ) (promise advice.Promise, ok bool, err error) {
@@ -120,7 +120,7 @@ func (p *Planned) promise(
 		return promise, false, err
 	}
 	promise.Unblocks = p.Outcome == plans.Conflict && next.Outcome != plans.Conflict
-	if next.Outcome == plans.Conflict { // what the apply removes once its conflicts are resolved
+	if next.Outcome == plans.Conflict { // find what the apply removes once its conflicts are resolved
 		forced := *p
 		forced.Options.Force = true
 		if next, err = forced.next(ctx, w, live); err != nil {
@@ -203,8 +203,8 @@ func waysOf(
 	return out
 }
 
-// patternOf returns a policy's pattern that matches a field: its path, or if the path is read as another pattern, an
-// exact one.
+// patternOf returns a policy's pattern that matches a field: the path of the field or, if a policy would read this path
+// as another pattern, an exact pattern.
 func patternOf(t *place.Target, f excess.Drifted) string {
 	text := f.Path.String()
 	p := policy.Policy{Permissions: []policy.Permission{{Fields: []string{text}}}}

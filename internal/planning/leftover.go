@@ -32,11 +32,12 @@ const KubectlManager = lastapplied.Manager
 // annotationPath is the annotation of client-side apply. Servers update it when the manager kubectl applies.
 var annotationPath = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
-// FindLeftovers suggests how to let the next apply remove fields that stay although the intent lacks them. It considers
-// only updaters that own a field of the intent, updaters with the name of the intent's manager, and commands of
-// kubectl, because other updaters, such as controllers, add fields of their own. Defaults, and fields that another
-// manager applied, are not leftovers. Each suggestion is tried: its promise is what the next apply then removes. A dry
-// run determines this if there is a server and the budget allows one more dry run.
+// FindLeftovers suggests moves after which the next apply removes fields that would otherwise stay although the intent
+// lacks them. It considers only updaters that own a field of the intent, updaters with the name of the intent's
+// manager, and commands of kubectl, because other updaters, such as controllers, add fields of their own. Defaults, and
+// fields that another manager applied, are not leftovers. The promise of a suggestion is what the next apply removes
+// after the move. A dry run determines the promise if there is a server and the budget allows one more dry run.
+// Otherwise, a plan determines the promise.
 func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
@@ -89,7 +90,8 @@ func IsKubectl(manager string) bool {
 
 // letGo suggests moving the fields of an updater to the intent's manager, if the manager's next apply then removes more
 // of the given leaves that the updater owns. If the updater is in conflict with the intent, only these leaves move, so
-// that the suggestion does not also decide the conflict; a move of client-side apply's fields is whole, as kubectl's.
+// that the suggestion does not also decide the conflict. If the updater owns the annotation of client-side apply, the
+// suggestion is always the whole migration to server-side apply.
 func (p *Planned) letGo(
 	ctx context.Context, asking Asking, updater managedfields.Key, owned *fieldpath.Set, isAnnotated bool,
 ) error {
@@ -175,7 +177,7 @@ func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 	if len(p.Migration) == 0 || p.Served == nil || secrets.Is(p.Tree) { // the plan has no values of a Secret
 		return nil
 	}
-	// As the dry run of the apply itself, this one is no try of a way out.
+	// Like the dry run of the apply itself, this dry run does not use the budget.
 	served, err := p.send(ctx, asking, moved.Object, second)
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err):

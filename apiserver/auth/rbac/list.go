@@ -163,7 +163,7 @@ func (l *list[T]) refresh(ctx context.Context, namespace, name string) {
 	l.known = with(maps.Clone(l.known), namespace, in)
 }
 
-// with adds an entry to a map, which may be nil.
+// with adds an entry to a map, and returns the map. If m is nil, it creates the map.
 func with[V any](m map[string]V, name string, value V) map[string]V {
 	if m == nil {
 		m = map[string]V{}
@@ -238,7 +238,7 @@ func (l *list[T]) read(ctx context.Context) (map[string]map[string]T, string, er
 	return out, m.GetResourceVersion(), nil
 }
 
-// watch refreshes each object that this server or another writes, until forget is called. It returns false if the watch
+// watch refreshes each object that this or another server writes, until forget is called. It returns false if the watch
 // can't start.
 func (l *list[T]) watch(revision string) bool {
 	ctx, cancel := context.WithCancel(l.ctx)

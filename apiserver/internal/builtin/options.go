@@ -50,7 +50,7 @@ func (open Opener) RESTOptions(resource schema.GroupResource, codec runtime.Code
 	}
 }
 
-// A group has what the storages and scopes of an API group share.
+// A group has the data that the storages and scopes of an API group share.
 type group struct {
 	scheme    *runtime.Scheme
 	open      Opener
@@ -98,7 +98,7 @@ func (g group) codec(stored, hub schema.GroupVersion) runtime.Codec {
 
 // StorageCodec returns the codec of objects with one version in the storage and another version in memory. As in
 // kube-apiserver, CustomResourceDefinitions are stored as JSON, and all other objects as protobuf, which does not
-// distinguish an empty list from no list.
+// distinguish an empty list from a missing list.
 func StorageCodec(
 	scheme *runtime.Scheme, defaults runtime.ObjectDefaulter, stored, memory schema.GroupVersion,
 ) runtime.Codec {

@@ -117,7 +117,8 @@ func (o *opener) provider(name string) (provider, error) {
 	case "policy":
 		return policyrest.RESTStorageProvider{}, nil
 	case "rbac.authorization.k8s.io":
-		// These storages (pkg/registry/rbac/clusterrole/policybased and the like) reject grants of more than the user has.
+		// These storages (pkg/registry/rbac/clusterrole/policybased and the like) reject grants that exceed the user's
+		// permissions.
 		return rbacrest.RESTStorageProvider{Authorizer: c.Authorizer}, nil
 	case "resource.k8s.io":
 		client, err := clientcorev1.NewForConfig(c.Client)

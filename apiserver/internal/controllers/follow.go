@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// follow loads the objects of a resource. Until the server ends, it calls reload for each object that this server or
-// another writes.
+// follow loads the objects of a resource. Until the server ends, it calls reload for each object that this or another
+// server writes.
 func (c *Controllers) follow(ctx context.Context, f follower) error {
 	w, err := c.loadAndWatch(ctx, f)
 	if err != nil {

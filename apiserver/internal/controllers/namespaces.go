@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// namespaceController is the user that admission plugins see when the contents of Namespaces are deleted. In a cluster,
-// it is the same user.
+// namespaceController is the user that admission plugins see when the contents of Namespaces are deleted. The namespace
+// controller of a cluster is the same user.
 var namespaceController = serviceaccount.UserInfo("kube-system", "namespace-controller", "")
 
 // finalizeNamespace deletes the contents of a Namespace that is being deleted, and then removes its finalizer. While
@@ -38,7 +38,7 @@ func (c *Controllers) finalizeNamespace(ctx context.Context, name string) error 
 		}
 	}
 	if len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 {
-		return nil // metadata.finalizers delay its deletion
+		return nil // the finalizers in metadata delay the deletion
 	}
 	_, err = namespaces.Modify(ctx, "", name, "finalize", "kube-apiserver", func(obj runtime.Object) error {
 		n := obj.(*corev1.Namespace)

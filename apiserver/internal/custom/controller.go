@@ -76,7 +76,7 @@ func (c *Controller) Load(ctx context.Context) error {
 	defer c.lock.Unlock()
 	var ended []*Definition
 	var errs []error
-	var others []string // their names depend on the names of the definitions that are read after them
+	var others []string // definitions whose accepted names may depend on definitions that are read later
 	err := c.resource().EachObject(ctx, "", func(obj runtime.Object) {
 		crd := obj.(*apiextensionsv1.CustomResourceDefinition)
 		delete(removed, crd.Name)

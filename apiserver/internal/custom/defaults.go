@@ -67,9 +67,9 @@ func onlyDefaults(s *structuralschema.Structural) *structuralschema.Structural {
 	return &out
 }
 
-// maxSteps limits how many properties are looked up in the maps of an object. Some properties have no default
-// themselves, but contain properties with defaults; the limit in bytes does not limit their lookups. An object of the
-// maximum size has at most half a million maps; this allows 128 lookups in each.
+// maxSteps limits how many properties are looked up in the maps of an object. The limit in bytes does not limit lookups
+// of properties that have no default themselves, but contain properties with defaults. An object of the maximum size
+// has at most half a million maps; this allows 128 lookups in each.
 const maxSteps = 1 << 26
 
 // A counter counts the bytes of defaults.

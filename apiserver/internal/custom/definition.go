@@ -44,7 +44,7 @@ type Options struct {
 	Converters Converters
 	// MaxObject limits the size of the defaults of an object, and MaxBody the size of a request's body, in bytes.
 	MaxObject, MaxBody int64
-	// Types has the types of the kind. If it is nil, they are the types that the definition's schemas define.
+	// Types has the types of the kind. If it is nil, the types are compiled from the definition's schemas.
 	Types *openapi.Registry
 }
 

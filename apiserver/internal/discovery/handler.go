@@ -256,7 +256,7 @@ func (a *aggregates) make(table *resources.Table) (*aggregate, error) {
 }
 
 // inFull returns the resources in the form of aggregated documents. A custom resource always names the group and the
-// version of its kind. A built-in resource omits them if they equal its own.
+// version of its kind. A built-in resource omits them if they equal the group and version of the resource.
 func (l list) inFull() (out []metav1.APIResource) {
 	for _, r := range l {
 		resources := list{r}.ListAPIResources()

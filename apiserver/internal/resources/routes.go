@@ -128,9 +128,9 @@ func (r *Resource) newRoutes() map[form]*Route {
 	return out
 }
 
-// addCustom adds the routes of a custom resource. Like kube-apiserver's handler, they depend on the verb of the
+// addCustom adds the routes of a custom resource. As in kube-apiserver, these routes depend on the verb of the
 // RequestInfo and not on the method, so a watch may have any method. An update or patch without a name has a route,
-// because it gets another error than a path without a route.
+// because its error differs from the error for a path without a route.
 func (r *Resource) addCustom(add func(f form, verbs map[string]string)) {
 	allow := func(verbs ...string) map[string]string {
 		out := map[string]string{}

@@ -30,7 +30,7 @@ import (
 
 // Ref names an application: a Helm release, or an object with an inventory.
 type Ref struct {
-	// Kind is a resource as in arguments of kubectl, such as kustomization or applications.argoproj.io, or [Helm].
+	// Kind is [Helm], or a resource as in the arguments of kubectl, such as kustomization or applications.argoproj.io.
 	Kind string
 	// Namespace is empty for the namespace of the kubeconfig, and for cluster-scoped kinds.
 	Namespace, Name string
@@ -39,7 +39,7 @@ type Ref struct {
 // Helm is the Kind of a Helm release, which is stored in Secrets.
 const Helm = "helm"
 
-// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. namespace is used if the text has none.
+// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. namespace is used if the text contains no namespace.
 func Parse(text, namespace string) (Ref, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 2 {
@@ -64,13 +64,14 @@ func (r Ref) String() string {
 type Application struct {
 	// Source describes what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
 	Source string
-	// Elsewhere is the name of the objects' cluster, if the application says that it is another cluster.
+	// Elsewhere names the other cluster to which the application applies: the destination of an Argo CD Application, or
+	// the Secret or ConfigMap with the kubeconfig of a Flux object. It is empty for the cluster of the application.
 	Elsewhere string
 	// ApplySet is nil for other applications.
 	ApplySet *ApplySet
 	// keeps is the reason why the application never deletes its objects; empty if it may delete them.
 	keeps string
-	// owner are the labels, as keys and values, that an object needs for Flux to delete it.
+	// owner are labels, as keys and values. Flux deletes only objects that have all of them.
 	owner [][2]string
 	// isRelease is true for the inventory of a HelmRelease, which contains the definitions in crds/ of the chart, too.
 	isRelease bool
@@ -198,7 +199,7 @@ func (a *Application) Kept(t *place.Target) string {
 		return argoOptions + ": " + option
 	}
 	switch hook := u.GetAnnotations()[argoHook]; {
-	case hook != "" && hook != "Skip": // Skip makes an object no hook
+	case hook != "" && hook != "Skip": // an object with the value Skip is not a hook
 		return argoHook + ": " + hook
 	case a.hooks[place.KeyOf(t)]:
 		return "hook: true in " + a.Source
@@ -255,7 +256,8 @@ var (
 		"kustomize.toolkit.fluxcd.io": true, helmReleaseKind.Group: true, "fluxcd.controlplane.io": true,
 	}
 	// fluxOwners are the prefixes of the labels with which Flux marks the objects of a Kustomization, ResourceSet or
-	// FluxInstance. If another one takes over an object, the labels change, and only that one may delete the object.
+	// FluxInstance. If another object of these kinds takes over a marked object, the labels change. Then only the new
+	// owner may delete the marked object.
 	fluxOwners = map[schema.GroupKind]string{
 		{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}: "kustomize.toolkit.fluxcd.io",
 		{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}:        "resourceset.fluxcd.controlplane.io",

@@ -45,8 +45,8 @@ func idOf(gk schema.GroupKind, namespace, name string) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }
 
-// newApplySet returns an ApplySet whose parent does not exist yet. As parents, kubectl creates Secrets and
-// ConfigMaps.
+// newApplySet returns an ApplySet whose parent does not exist yet. kubectl creates only Secrets and ConfigMaps as
+// parents.
 func newApplySet(ref Ref) (*Application, error) {
 	kinds := map[string]string{"secret": "Secret", "secrets": "Secret", "configmap": "ConfigMap",
 		"configmaps": "ConfigMap", "cm": "ConfigMap"}
@@ -65,7 +65,7 @@ func newApplySet(ref Ref) (*Application, error) {
 	}, nil
 }
 
-// readParent reads an ApplySet's description of its members from the parent.
+// readParent reads the description of the members of an ApplySet from its parent.
 func readParent(gk schema.GroupKind, parent *unstructured.Unstructured) (*ApplySet, error) {
 	annotations := parent.GetAnnotations()
 	s := &ApplySet{id: idOf(gk, parent.GetNamespace(), parent.GetName()), Tooling: annotations[toolingAnnotation]}

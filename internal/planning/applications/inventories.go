@@ -14,7 +14,7 @@ import (
 )
 
 // readInventory reads status.inventory of a Flux object. An entry has a version v, and an id of the form
-// NAMESPACE_NAME_GROUP_KIND, in which __ stands for a colon in the name.
+// NAMESPACE_NAME_GROUP_KIND, in which __ replaces a colon in the name.
 func (a *Application) readInventory(inventory map[string]any) error {
 	entries, _ := inventory["entries"].([]any)
 	for i, entry := range entries {

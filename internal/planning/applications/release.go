@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// readRelease reads the manifest of a Helm 3 or Helm 4 release: of the deployed revision, or else of the newest one.
-// Each revision is a Secret with labels.
+// readRelease reads the manifest of a Helm 3 or Helm 4 release: of the deployed revision or, if no revision is
+// deployed, of the newest one. Each revision is a Secret with labels.
 func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	selector := "owner=" + helmOwner + ",name=" + ref.Name
 	s := place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace}
@@ -57,7 +57,8 @@ func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, err
 	return a, nil
 }
 
-// maxRelease is the maximal size of a release's JSON, far more than a Secret can contain compressed.
+// maxRelease is the maximum size of a release's JSON. Real releases are much smaller, because their compressed JSON
+// fits into a Secret.
 const maxRelease = 64 << 20
 
 // readManifest reads the objects of a release from its Secret. Its errors quote no content.

@@ -26,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// pageSize is the maximal number of objects in one page of a list.
+// pageSize is the maximum number of objects in one page of a list.
 const pageSize = 500
 
 // ErrNotFound reports an object that does not exist.
@@ -154,7 +154,7 @@ func (c *Cluster) Visit(s Selection, see func(Found)) error {
 	return c.explainUnknown(err)
 }
 
-// KindsNamed returns the kinds with the given names, which are read as in Visit.
+// KindsNamed returns the kinds with the given names. A name has the same form as a KIND in the arguments of Visit.
 func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
 	all := resource.NewBuilder(c.getter).ReplaceAliases(strings.Join(names, ",")) // categories
 	for _, name := range resource.SplitResourceArgument(all) {
@@ -212,8 +212,8 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 }
 
 // ListPages lists the objects of a kind that a selection selects by namespace, labels and fields, in at most limit
-// pages. Without a namespace, it lists all namespaces. It ends when see returns false. After the last page, it calls
-// whole.
+// pages. Without a namespace, it lists all namespaces. It stops when see returns false. After the last page of the
+// list, it calls whole.
 func (c *Cluster) ListPages(
 	ctx context.Context, k Kind, in Selection, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {

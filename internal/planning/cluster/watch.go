@@ -20,9 +20,9 @@ type Event struct {
 	IsDeleted bool
 }
 
-// Watch lists and watches the objects of a kind until ctx is done, as an informer does: if the server has compacted
-// the needed revision, it lists again. An empty namespace means all namespaces. Watch returns an error if the kind
-// can't be listed, and otherwise calls listed after the first list. All calls of see are from one goroutine.
+// Watch lists and watches the objects of a kind until ctx is done, as an informer does: if the server has compacted the
+// needed revision, it lists again. An empty namespace means all namespaces. Watch returns an error if the kind can't be
+// listed, and otherwise calls listed after the first list. It calls see from one goroutine.
 func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(), see func(Event)) error {
 	of := c.resource(k, s.Namespace)
 	// client-go logs retries, and failed reads when ctx is done. The user does not need to see these.
@@ -47,7 +47,7 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(),
 	return nil
 }
 
-// seer is a reflector's store that passes objects on instead of keeping them.
+// seer is a reflector's store that passes objects to see and does not keep them.
 type seer struct {
 	see   func(Event)
 	known map[types.NamespacedName]*unstructured.Unstructured // only the identifying fields of each object
@@ -58,7 +58,8 @@ func (s *seer) Update(obj any) error { return s.pass(obj, false) }
 func (s *seer) Delete(obj any) error { return s.pass(obj, true) }
 func (s *seer) Resync() error        { return nil }
 
-// Replace passes a new list on. Objects that it lacks were deleted while the watch was interrupted.
+// Replace passes the objects of a new list to see. Known objects that the list lacks were deleted while the watch was
+// interrupted.
 func (s *seer) Replace(list []any, _ string) error {
 	before := s.known
 	s.known = map[types.NamespacedName]*unstructured.Unstructured{}

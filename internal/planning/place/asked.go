@@ -22,8 +22,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Answer is a server's response to a dry run of an apply. Where a plan differs from it, the response is right and
-// replaces the plan.
+// Answer is a server's response to a dry run of an apply. Where a plan differs from the response, the response is right
+// and replaces the plan.
 type Answer struct {
 	// Object is the object that would be stored, without the values of a Secret; nil if there are conflicts.
 	Object map[string]any
@@ -53,9 +53,9 @@ func (w *Desired) Ask(
 	return Answer{Object: secrets.Shown(object), Conflicts: conflicts.Conflicts{}}, nil
 }
 
-// conflictsOf returns the conflicts of a server's 409, with the values of both sides. These are the plan's conflicts,
-// and others that the plan could not find. A path has the version of the owner's entry, so the live value is read
-// from the object at that version.
+// conflictsOf returns the conflicts of a server's 409, with the values of both sides. They may include conflicts that
+// the plan could not find. A path has the version of the owner's entry, so the live value is read from the object at
+// that version.
 func (w *Desired) conflictsOf(
 	ctx context.Context, p Place, err error, known conflicts.Conflicts,
 ) (out conflicts.Conflicts, _ error) {
@@ -103,7 +103,7 @@ func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[s
 }
 
 // OtherVersions returns the entries of an object that a plan can't compare: entries of other managers at other
-// versions, if the kind can't be converted here. Only a server knows which fields an apply takes from them.
+// versions, if the kind can't be converted here. Only a server knows which fields in these entries an apply takes over.
 func (w *Desired) OtherVersions(object map[string]any) (out []metav1.ManagedFieldsEntry) {
 	if object == nil || w.Converter() != nil {
 		return nil
@@ -130,7 +130,8 @@ func (w *Desired) Uncompared() error {
 		w.Title(), strings.Join(names, ", "))
 }
 
-// MayWrite reports whether the user may apply an intent to the target. It returns true if the place can't be asked.
+// MayWrite reports whether the user may apply an intent to the target. It returns true if the place or the server does
+// not report this.
 func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool {
 	c, ok := p.(*Cluster)
 	if !ok {
@@ -153,9 +154,9 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
-// Awaits returns an object that does not exist yet but that one of docs creates, if a server has rejected a dry run of
-// the intent because it did not find that object; nil if there is none. Then no further dry runs of the intent are
-// sent.
+// Awaits returns the object that the intent awaits: a server has rejected a dry run of the intent because it did not
+// find this object, and one of docs creates this object. No further dry runs of the intent are then sent. If the intent
+// awaits no object, Awaits returns nil.
 func (w *Desired) Awaits(
 	ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error,
 ) *Target {
@@ -183,8 +184,9 @@ type Named struct {
 	Name string
 }
 
-// needed returns the objects without which a server rejects the intent: admission looks up what a Pod names, and a user
-// who is not an administrator may bind only an existing role with permissions that the user has.
+// needed returns the objects without which a server rejects the intent. For a Pod, admission looks up objects that the
+// Pod names. For a binding, the role must exist, unless the user is an administrator, because users may bind only roles
+// whose permissions they have.
 func (w *Desired) needed() []Key {
 	name := func(fields ...string) string { s, _, _ := unstructured.NestedString(w.Tree, fields...); return s }
 	switch gk := w.Kind.GroupKind(); {

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Catalog has the known kinds. It takes a kind from CustomResourceDefinitions if possible, else from OpenAPI
-// documents, else from the built-in kinds.
+// Catalog has the known kinds. It looks up a kind first in CustomResourceDefinitions, then in OpenAPI documents, then
+// in the built-in kinds.
 type Catalog struct {
 	base    *openapi.Registry // without defined kinds
 	defined map[schema.GroupKind]*Definition
@@ -68,7 +68,7 @@ func (c *Catalog) undefinedKinds() (out []*Definition) {
 	return out
 }
 
-// Kind is what writes need to know about a kind at a version.
+// Kind contains what writes need to know about a kind at a version.
 type Kind struct {
 	schema.GroupVersionKind
 	Typ        *typed.Type
@@ -156,7 +156,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	return k, nil
 }
 
-// isStored reports whether a type has metadata with a name, unlike lists and responses such as a Status.
+// isStored reports whether a type has metadata with a name. Lists, and responses such as a Status, have none.
 func isStored(t *typed.Type) bool {
 	if t.Map == nil {
 		return false

@@ -27,8 +27,8 @@ type Cluster struct {
 	namespace string                           // of the command line
 	defined   map[schema.GroupKind]*Definition // defined by the input
 	kinds     kindCache
-	// fetched has the objects that Prefetch has read; nil for an object that does not exist. They are encoded, because
-	// the decoded objects would need ten times the memory. Live uses each of them once.
+	// fetched has the objects that Prefetch has read; nil for an object that does not exist. The objects are encoded,
+	// because decoded objects would need ten times the memory. Live uses each object once.
 	fetched    map[liveKey][]byte
 	rediscover sync.Once
 	// isNew has the known namespaces: false for existing ones, true for ones that the input creates.
@@ -212,8 +212,8 @@ func (p *Cluster) Update(
 // PointerToken escapes a name for a JSON pointer (RFC 6901).
 var PointerToken = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Try sends a dry run of a write that makes the object of a target equal to tree, by a patch: users that may move
-// ownership and apply need not have the permission to update.
+// Try sends a dry run of a write that makes the object of a target equal to tree, as a patch, because users with the
+// permissions to move ownership and to apply may lack the permission to update.
 func (p *Cluster) Try(ctx context.Context, t *Target, tree map[string]any, manager string) (map[string]any, error) {
 	type operation struct {
 		Op    string `json:"op"`

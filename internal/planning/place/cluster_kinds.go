@@ -15,12 +15,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// How a kind is found: the client's discovery leads from a group and kind, or from an argument such as deploy/web
-// ([cluster.Cluster.Visit]), to a [cluster.Kind]. readKind adds the schema, which results in a [Target] without an
+// The lookup of a kind has two steps. The client's discovery finds the [cluster.Kind] of a group and kind, or of an
+// argument such as deploy/web ([cluster.Cluster.Visit]). readKind adds the schema; the result is a [Target] without an
 // object.
 
-// kindCache caches kinds, as targets without objects. The key has everything that a target depends on, except the
-// schemas that the server publishes. When these have changed, forgetKinds clears the cache.
+// kindCache caches kinds, as targets without objects. A target depends only on its key and on the schemas that the
+// server publishes. When these schemas have changed, forgetKinds clears the cache.
 type kindCache map[kindKey]*Target
 
 type kindKey struct {
@@ -180,8 +180,8 @@ func (p *Cluster) definesVersion(ctx context.Context, gvk schema.GroupVersionKin
 	return ok
 }
 
-// Kinds implements [Place]. Only for all kinds does it read discovery again: the client reads it again by itself if it
-// does not find a named kind.
+// Kinds implements [Place]. Without names, it reads discovery again. With names, the client itself reads discovery
+// again if it does not find a kind.
 func (p *Cluster) Kinds(_ context.Context, names ...string) ([]cluster.Kind, error) {
 	if len(names) > 0 {
 		return p.Client.KindsNamed(names)
@@ -200,10 +200,11 @@ func (p *Cluster) forgetKinds() {
 	p.Client.ForgetDiscovery()
 }
 
-// rediscoverOnce discards the client's cached discovery, once: it is also kubectl's cache, and may be hours old.
+// rediscoverOnce discards the client's cached discovery, once. The client shares this cache with kubectl, so the cache
+// may be hours old.
 func (p *Cluster) rediscoverOnce() { p.rediscover.Do(p.Client.Rediscover) }
 
-// definedTimeout is the maximal time that Defined waits until a kind is served.
+// definedTimeout is the maximum time that Defined waits until a kind is served.
 const definedTimeout = 10 * time.Second
 
 // Defined implements [Place]. It waits until the kind is served.

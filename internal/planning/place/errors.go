@@ -17,8 +17,8 @@ import (
 // aboutKey is the context key for the objects of a request.
 type aboutKey struct{}
 
-// about returns the context for a request about objects. If there are Secrets among the objects, warnings of the server
-// then omit their values.
+// about returns the context for a request about objects. If an object is a Secret, the server's warnings are printed
+// without its values.
 func about(ctx context.Context, trees ...map[string]any) context.Context {
 	return context.WithValue(ctx, aboutKey{}, trees)
 }
@@ -26,14 +26,14 @@ func about(ctx context.Context, trees ...map[string]any) context.Context {
 // quietKey is the context key for requests whose warnings are not printed.
 type quietKey struct{}
 
-// Quietly returns a context for requests that the user did not explicitly ask for, such as lists of all kinds. For
-// these, the server's warnings, such as that a kind is deprecated, do not concern the user.
+// Quietly returns a context for requests that the user did not explicitly ask for, such as lists of all kinds. The
+// server's warnings about these requests, for example that a kind is deprecated, do not concern the user.
 func Quietly(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey{}, true) }
 
 // warnings prints the warnings of a server.
 type warnings struct{ to rest.WarningHandler }
 
-// Warnings returns a handler that prints each warning of a server once. client-go would log them.
+// Warnings returns a handler that prints each warning of a server once. client-go would log the warnings.
 func Warnings(to io.Writer) rest.WarningHandlerWithContext {
 	return warnings{rest.NewWarningWriter(to, rest.WarningWriterOptions{Deduplicate: true})}
 }
@@ -78,8 +78,8 @@ func isApplyConflict(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// ServerError returns a server's error without the name of the object, which the message's context shows already: one
-// error for each cause.
+// ServerError returns one error for each cause of a server's error. These errors omit the name of the object, which the
+// context of the message already shows.
 func ServerError(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -89,7 +89,7 @@ func ServerError(err error) error {
 	if s.Reason == metav1.StatusReasonInvalid && s.Details != nil && len(s.Details.Causes) > 0 {
 		var errs []error
 		for _, cause := range s.Details.Causes {
-			if cause.Field == "" { // as of a ValidatingAdmissionPolicy
+			if cause.Field == "" { // for example, in an error from a ValidatingAdmissionPolicy
 				errs = append(errs, errors.New(cause.Message))
 			} else {
 				errs = append(errs, causeError{cause})

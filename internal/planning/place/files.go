@@ -34,8 +34,8 @@ type kindName struct {
 	name string
 }
 
-// NewFiles returns the objects in documents, which come from the named files. An unknown kind causes an error only
-// once its schema is needed.
+// NewFiles returns the objects in documents, which come from the named files. An unknown kind causes an error only when
+// its schema is needed.
 func NewFiles(
 	now func() time.Time, c *Catalog, names []string, docs []document.Document, namespace string,
 ) (*Files, error) {
@@ -47,7 +47,7 @@ func NewFiles(
 	for _, doc := range docs {
 		err := doc.Err
 		if err == nil {
-			// A single object counts as selected by the user; several objects may be the items of a list.
+			// A single object is treated as selected by the user. Several objects may be the items of a list.
 			err = p.add(doc.Tree, len(docs) == 1)
 		}
 		if err != nil {
@@ -125,7 +125,7 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	if t.Namespace == "" {
 		t.Namespace = p.namespace
 	}
-	t.set(nil) // nil if it is not found
+	t.set(nil) // no live object unless it is found below
 	if o := p.Named(t.Kind.GroupKind(), t.Name, t.Namespace); o != nil {
 		t.set(o.stored)
 		return t, intent, nil
@@ -137,8 +137,8 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	return t, intent, nil
 }
 
-// Named returns the object with a kind and a name; nil if there is none. The namespaces must be equal if both are
-// given.
+// Named returns the object with a kind and a name; nil if there is none. If the object in the file and the arguments
+// both have a namespace, these must be equal.
 func (p *Files) Named(kind schema.GroupKind, name, namespace string) *Target {
 	for _, o := range p.named[kindName{kind, name}] {
 		if o.isIn(namespace) {
@@ -157,13 +157,14 @@ func (p *Files) Delete(context.Context, *Target, func(*Target)) error { return e
 // Prefetch implements [Place].
 func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
 
-// isIn reports whether the object may be in a namespace: an object of a file without a namespace may be in any.
+// isIn reports whether the object may be in a namespace. An object without a namespace in its file may be in any
+// namespace.
 func (t *Target) isIn(namespace string) bool {
 	return namespace == "" || t.Namespace == "" || t.Namespace == namespace
 }
 
-// Visit implements [Place]. It selects by namespace, by labels, and by the arguments KIND[,KIND] [NAME…] or
-// KIND/NAME…. Short names of kinds are not known.
+// Visit implements [Place]. It selects by namespace, by labels, and by the arguments KIND[,KIND] [NAME…] or KIND/NAME….
+// It does not know short names of kinds.
 func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {

@@ -76,8 +76,8 @@ func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
 }
 
-// IsServed implements [Place]. A kind is served if the catalog has its schema. For API groups without any schema it
-// returns true, because nothing is known about them.
+// IsServed implements [Place]. A kind is served if the catalog has its schema. For API groups without any schema,
+// IsServed returns true, because nothing is known about these groups.
 func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
 	known := false
 	for _, k := range p.catalog.Types.Kinds() {
@@ -112,8 +112,8 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 	p.fetched = p.fetch(ctx, p.liveGroups(ctx, intents), concurrency)
 }
 
-// fetch reads the objects of groups as JSON, by lists where these are cheaper. The result is nil for objects that do
-// not exist, and has no entry for objects that can't be read.
+// fetch reads the objects of groups as JSON. It lists objects where lists are cheaper than gets. The result is nil for
+// objects that do not exist, and has no entry for objects that can't be read.
 func (p *Cluster) fetch(ctx context.Context, groups []*liveGroup, concurrency int) map[liveKey][]byte {
 	found := map[liveKey][]byte{}
 	var mu sync.Mutex
@@ -252,7 +252,7 @@ func (r Reference) missing() *Target {
 	return &Target{Kind: &Kind{GroupVersionKind: r.GroupVersionKind}, Name: r.Name, Namespace: r.Namespace}
 }
 
-// isDiscovered reports whether all API groups can be discovered, so that an unknown kind has no objects.
+// isDiscovered reports whether all API groups can be discovered. If so, an unknown kind has no objects.
 func (p *Cluster) isDiscovered() bool {
 	_, err := p.Client.Kinds()
 	return err == nil
@@ -297,7 +297,7 @@ func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	return p.readFetched(ctx, t, p.fetched)
 }
 
-// readFetched takes an object from the fetched ones, once, or else reads it.
+// readFetched takes an object from fetched, once. If fetched does not have the object, readFetched reads it.
 func (p *Cluster) readFetched(ctx context.Context, t *Target, fetched map[liveKey][]byte) error {
 	key := liveKey{t.served.Resource, t.Namespace, t.Name}
 	data, ok := fetched[key]
@@ -335,7 +335,7 @@ var PrunedKinds = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 }
 
-// Candidates selects objects that could be pruned, also objects that are being deleted.
+// Candidates selects objects that could be pruned, including objects that are being deleted.
 type Candidates struct {
 	Kinds       []schema.GroupVersionKind
 	Namespaces  []string // for namespaced kinds
@@ -353,7 +353,7 @@ func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, 
 	for _, gvk := range c.Kinds {
 		served, unserved, err := p.Kind(gvk)
 		switch {
-		case unserved || meta.IsNoMatchError(err) && !c.MustBeServed: // there are no objects
+		case unserved || meta.IsNoMatchError(err) && !c.MustBeServed: // a kind that is not served has no objects
 		case err != nil:
 			return nil, err
 		case served.Namespaced:
@@ -391,7 +391,7 @@ func (p *Files) Candidates(_ context.Context, c Candidates) (out []*Target, err 
 	return out, nil
 }
 
-// Takes describes what else is deleted if the object is deleted; empty for nothing.
+// Takes describes what else is deleted if the object is deleted; empty if nothing else is deleted.
 func (t *Target) Takes() string {
 	switch t.Kind.GroupKind() {
 	case NamespaceKind:

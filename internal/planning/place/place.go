@@ -35,7 +35,7 @@ type Place interface {
 	// that could not be read are omitted; the error joins their errors.
 	Objects(ctx context.Context, refs []Reference, concurrency int) ([]*Target, error)
 	// Kinds returns the kinds with the given names, as users write them; without names, all kinds that can be listed.
-	// Files have none. If some API groups can't be discovered, it returns the other kinds and an error.
+	// Files return none. If some API groups can't be discovered, Kinds returns the other kinds and an error.
 	Kinds(ctx context.Context, names ...string) ([]cluster.Kind, error)
 	// IsServed reports whether a version of a kind is served or known.
 	IsServed(gvk schema.GroupVersionKind) bool
@@ -57,7 +57,7 @@ type Place interface {
 	Defined(tree map[string]any, isDryRun bool) error
 	// Define adds a kind that the input defines, or replaces it.
 	Define(d *Definition)
-	// InOrder reports whether documents can use a definition only if they come after it.
+	// InOrder reports whether only documents after a definition can use its kind.
 	InOrder() bool
 	Close() error
 }

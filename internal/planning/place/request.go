@@ -32,8 +32,8 @@ type Request struct {
 	Now         func() time.Time
 }
 
-// Write returns the object, with its managed fields, after the write of given to live. live is nil if there is no
-// object. Write changes neither of them, and the result shares no memory with them.
+// Write returns the object, with its managed fields, after the write of given to live. live is nil if the object does
+// not exist. Write does not change live or given, and the result shares no memory with them.
 func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[string]any, error) {
 	if err := r.checkLive(live); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (r *Request) checkLive(live map[string]any) error {
 	return nil
 }
 
-// options returns the same options as kube-apiserver has.
+// options returns the options of kube-apiserver's field manager.
 func (r *Request) options() fieldmanager.Options {
 	options := r.strategy().FieldManager()
 	options.Clock = r.Now
@@ -86,7 +86,7 @@ func (r *Request) options() fieldmanager.Options {
 		options.Converter = fieldmanager.NoneConverter{}
 	}
 	if empty := kinds.Empty(r.Kind.GroupVersionKind); empty != nil {
-		options.Empty = empty // knows alpha and beta versions, too
+		options.Empty = empty // also returns zero values of kinds at alpha and beta versions
 	}
 	return options
 }

@@ -51,8 +51,8 @@ func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
 }
 
 // LiveScale returns the target's live Scale as a target. A server merges an intent with this Scale. Its managed fields
-// are the entries of the object that own the replicas (spec rule 2.8). If there are none, an apply treats the manager
-// before-first-apply as the owner of the replicas.
+// are the entries of the object that own the replicas (spec rule 2.8). If no entry owns the replicas, an apply treats
+// the manager before-first-apply as their owner.
 func (t *Target) LiveScale() (*Target, error) {
 	switch {
 	case t.Kind.Unknown != nil:
@@ -92,7 +92,8 @@ func (t *Target) Parent() *Target {
 	return t
 }
 
-// InParent returns the path that a field of the target has in Parent: the replicas of a Scale may be at .spec.size.
+// InParent returns the path that a field of the target has in Parent. For example, the replicas of a Scale may be at
+// .spec.size of its parent.
 func (t *Target) InParent(path fieldpath.Path) fieldpath.Path {
 	if t.scaled != nil && path.Equal(fieldpath.NewPath("spec", "replicas")) {
 		return fieldpath.NewPath(t.scaled.Kind.replicas...)

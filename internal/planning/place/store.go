@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Store is a store: like a cluster whose API server runs in this process, without a listener and without the
+// Store is a store. It is like a cluster whose API server runs in this process, without a listener and without the
 // lifecycle of namespaces.
 type Store struct {
 	*Cluster
@@ -151,7 +151,7 @@ func (p *Store) Defined(tree map[string]any, isDryRun bool) error {
 // noFinalizers is the patch that removes the finalizers of an object.
 const noFinalizers = `{"metadata":{"finalizers":null}}`
 
-// deleteTimeout is the maximal time that Delete waits until an object is deleted.
+// deleteTimeout is the maximum time that Delete waits until an object is deleted.
 const deleteTimeout = 30 * time.Second
 
 // Delete implements [Place]. It deletes an object immediately and removes its finalizers, because no controllers run
@@ -178,8 +178,8 @@ func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error
 	return err
 }
 
-// deleteNow deletes an object and waits until it no longer exists. It always returns an error: that the object is not
-// found, or the reason why it was not deleted.
+// deleteNow deletes an object and waits until it no longer exists. It always returns an error: that the object does not
+// exist, or the reason why it was not deleted.
 func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) error {
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
 		patched, err := p.Client.Patch(about(ctx, t.stored), t.served, t.Namespace, t.Name, types.MergePatchType,

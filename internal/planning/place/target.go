@@ -30,7 +30,7 @@ type Target struct {
 	Object map[string]any
 	stored map[string]any // the object with the values of a Secret
 	values bool           // Object has values, see Stored
-	// Namespace is empty for cluster-scoped kinds, and for objects in files that have none.
+	// Namespace is empty for cluster-scoped kinds, and for objects in files without a namespace.
 	Name, Namespace string
 	// Asked is true if the user selected the object by name.
 	Asked bool
@@ -40,9 +40,11 @@ type Target struct {
 	served cluster.Kind
 	// scaled is the object that this Scale belongs to; nil if this is not a Scale.
 	scaled *Target
-	// unserved is true if the cluster does not serve the kind yet; redefined, if the input changes its definition.
+	// unserved is true if the cluster does not serve the kind yet. redefined is true if the input changes the kind's
+	// definition.
 	unserved, redefined bool
-	// newNamespace is true if the namespace does not exist yet; awaits, see [Desired.Awaits].
+	// newNamespace is true if the namespace does not exist yet. awaits is true if the object awaits another object, see
+	// [Desired.Awaits].
 	newNamespace, awaits bool
 }
 
@@ -107,7 +109,7 @@ func (r Reference) Key() Key { return Key{r.GroupKind(), r.Namespace, r.Name} }
 // KeyOf returns the key of a target; for a Scale, the key of the object that it belongs to.
 func KeyOf(t *Target) Key { return Key{t.Parent().Kind.GroupKind(), t.Namespace, t.Name} }
 
-// Title returns the name of the object for messages. It contains the namespace if that is not "default".
+// Title returns the name of the object for messages. The title contains the namespace, except the namespace "default".
 func (t *Target) Title() string {
 	if t.Namespace == "" || t.Namespace == "default" {
 		return printable.Text(t.Reference())
@@ -250,8 +252,8 @@ func (w *Desired) PlanOptions(plain bool) plans.Options {
 	return options
 }
 
-// CheckDecodes returns an error if a server can't decode the intent. A plan does not find this error in reset fields,
-// because these do not change.
+// CheckDecodes returns an error if a server can't decode the intent. A plan does not find such an error in reset
+// fields, because the apply does not change them.
 func (w *Desired) CheckDecodes() error {
 	obj, ok := strategy.NewObject(w.Kind.GroupVersionKind)
 	if !ok {

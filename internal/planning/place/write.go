@@ -33,7 +33,7 @@ type Outcome struct {
 	Object    map[string]any
 }
 
-// Attempts is the maximal number of tries of a write whose object changes concurrently.
+// Attempts is the maximum number of tries of a write whose object changes concurrently.
 const Attempts = 5
 
 // Write writes one document. On an error, nothing has changed; the outcome has the reference of the object if it is
@@ -103,8 +103,8 @@ func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, e
 	return plan.Conflicts
 }
 
-// A confirmed write must change only the version of the object that the user was shown. An apply can't demand that
-// its object does not exist; therefore, objects to be created are read again just before.
+// A write that the user has confirmed must change only the version of the object that the user saw. An apply has no
+// precondition that its object does not exist. Therefore, objects to be created are read again just before the apply.
 
 // AsShown returns an intent with the UID and resourceVersion of the object as it was read. If the server has another
 // object, or another version of the object, it responds with 409.

@@ -62,7 +62,7 @@ func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, e
 	return c, after, nil
 }
 
-// publish wakes the cursors that have to read a version. The caller holds mu.
+// publish wakes the cursors that must read a version. The caller holds mu.
 func (s *Store) publish(v *Version) {
 	for span, group := range s.cursors {
 		if !span.has(v.Key) {
@@ -78,8 +78,8 @@ func (s *Store) publish(v *Version) {
 }
 
 // Next returns the next writes, and the revision up to which it has returned all writes. It returns at most limit
-// writes, and after the first one stops at about size bytes. If more is false, there is nothing left to read: wait for
-// Wake.
+// writes, and stops after the write with which the writes reach size bytes. If more is false, the cursor has read all
+// writes: wait for Wake.
 func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, more bool, err error) {
 	s := c.store
 	s.mu.RLock()

@@ -137,7 +137,7 @@ func New(options Options, file File, revision int64, versions []*Version) *Store
 		options: options, file: file, revision: revision, compacted: revision,
 		cursors: map[span]map[*Cursor]struct{}{},
 	}
-	s.mu.Lock() // timers may fire immediately
+	s.mu.Lock() // expiry timers may fire immediately
 	defer s.mu.Unlock()
 	for _, v := range versions {
 		s.latest.Load(v.Key, v)

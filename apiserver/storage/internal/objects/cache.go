@@ -28,9 +28,9 @@ const (
 // size returns the approximate size of an entry, in bytes.
 func (e *entry) size() int64 { return int64(len(e.value)) * e.expansion }
 
-// cache has decoded objects of all resources. It has the objects that are in use, for example by a watch that waits for
-// its client, so that each object exists only once. It also keeps the most recently used objects, up to a size in
-// bytes.
+// cache has decoded objects of all resources. It contains all objects that are in use, for example by a watch that
+// waits for its client, so that memory contains each object only once. It also keeps the most recently used objects, up
+// to a size in bytes.
 type cache struct {
 	mu      sync.Mutex
 	free    int64
@@ -75,7 +75,7 @@ func (c *cache) get(key cacheKey, value []byte) *entry {
 		e = &entry{key: key, value: value, expansion: key.decoder.expansion}
 		c.entries[key] = weak.Make(e)
 		goruntime.AddCleanup(e, forget, weakKey{weak.Make(c), weak.Make(key.decoder), key.revision, key.previous})
-	case !bytes.Equal(e.value, value): // after a change of the transformer
+	case !bytes.Equal(e.value, value): // the transformer has changed
 		return &entry{value: value}
 	}
 	if e.element != nil {
@@ -174,8 +174,8 @@ func (d *decoder) Decode(value []byte, into runtime.Object, revision int64) erro
 	return nil
 }
 
-// DecodeListItem implements etcd3.Decoder. It returns the cached object, of which etcd3 copies only the top level. As
-// with lists of k8s.io/apiserver's cacher, callers must not change what items point to.
+// DecodeListItem implements etcd3.Decoder. It returns the cached object. etcd3 copies only the top level of this
+// object. As with lists of k8s.io/apiserver's cacher, callers must not change what items point to.
 func (d *decoder) DecodeListItem(
 	ctx context.Context, value []byte, revision uint64, newItem func() runtime.Object,
 ) (runtime.Object, error) {

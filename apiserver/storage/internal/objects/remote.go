@@ -64,7 +64,7 @@ func (s *Store) follow(ctx context.Context) {
 		if r.Err() != nil {
 			break
 		}
-		revision := r.Header.Revision // without events, as etcd has sent all writes up to it
+		revision := r.Header.Revision // in a response without events: etcd has sent all writes up to this revision
 		var versions []*kv.Version
 		for _, e := range r.Events {
 			// If etcd resumes a watch, the header has a later revision than the events, and further events follow.

@@ -1,8 +1,9 @@
 // Package objects stores API objects in a key-value store of this process, or in etcd.
 //
 // k8s.io/apiserver's etcd3 storage reads and writes the objects, with a client that calls the key-value store. So
-// preconditions, retries, continue tokens and errors are Kubernetes' own. Watches are not Kubernetes' own: etcd3 reads
-// and decodes each event for each watch, but here watches share the decoded objects and, over HTTP, their encodings.
+// preconditions, retries, continue tokens and errors are Kubernetes' own. Watches have their own implementation: etcd3
+// would read and decode each event for each watch, but here watches share the decoded objects and, over HTTP, their
+// encodings.
 package objects
 
 import (
