@@ -25,15 +25,15 @@ import (
 
 // Laws are the laws of every apply, for any type, history and version:
 //
-//   - The same intent again changes nothing: neither the object nor an entry.
-//   - A plan of the same intent again says so.
+//   - If the same intent is applied again, neither the object nor an entry changes.
+//   - A plan of this second apply has the outcome that nothing changes.
 //   - Applying the result of [fieldmanager.FieldManager.Extract] for the manager's entry changes nothing.
 //   - The outcome of a plan is the outcome of the apply.
 //
-// There is one exception (spec rule 4.2), because an empty list owns nothing: if an intent drops the last item of a
-// list, the apply also removes the list, even if the intent contains the empty list. The second apply adds the empty
-// list, and nothing else, or conflicts over it. The third apply changes nothing, except that it may add entries if
-// there were none.
+// There is one exception (spec rule 4.2), because an intent does not own an empty list that it contains: if an intent
+// drops the last item of a list, the apply also removes the list, even if the intent contains the empty list. The
+// second apply adds the empty list, and nothing else, or conflicts over it. The third apply changes nothing, except
+// that it may add entries to an object without entries.
 type Laws struct {
 	// At returns a field manager whose clock always returns the given time. Its options are the same for every time,
 	// and reset no fields.
@@ -60,7 +60,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	plan, planErr := plans.New(context.Background(), m, live, intent.DeepCopyObject(), options)
 	if applyErr == nil {
 		if first, err = l.stored(first); err != nil {
-			return false, nil // an object that no server can store is not applied again
+			return false, nil // no server can store this object, so the intent is not applied to it again
 		}
 	}
 	if err := l.comparePlan(plan, planErr, live, first, applyErr); err != nil || applyErr != nil {
@@ -70,7 +70,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 		return false, err
 	}
 	if keepsLastApplied(manager, first) && hasNullAnnotation(intent) {
-		return true, nil // it is stored as an empty string, which the next apply changes again, as in upstream
+		return true, nil // the null is stored as an empty string, which the next apply changes again, as in upstream
 	}
 	stored, err := l.checkAgain(m, first, intent, manager, force)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 }
 
 // checkAgain applies an intent to the stored result of its first apply. It returns the object that another apply would
-// not change; nil for a conflict over an empty list.
+// not change; nil if the apply conflicts over an empty list, or if nobody owns a field.
 func (l Laws) checkAgain(
 	m *fieldmanager.FieldManager,
 	first, intent runtime.Object,
@@ -158,8 +158,8 @@ func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	})
 }
 
-// keepsLastApplied reports whether an apply by a manager updates the annotation of client-side apply in an object, and
-// so replaces nulls among the other annotations by empty strings.
+// keepsLastApplied reports whether an apply by a manager updates the annotation of client-side apply in an object. Such
+// an apply replaces nulls among the other annotations by empty strings.
 func keepsLastApplied(manager string, obj runtime.Object) bool {
 	return manager == "kubectl" && strings.Contains(JSON(obj), fieldmanager.LastAppliedAnnotation)
 }
@@ -171,7 +171,7 @@ func hasNullAnnotation(obj runtime.Object) bool {
 	return slices.Contains(slices.Collect(maps.Values(annotations)), nil)
 }
 
-// addsIntent reports whether after, as it is stored, is before with the intent merged into it, and nothing else.
+// addsIntent reports whether after equals the stored form of before with the intent merged into it.
 func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bool {
 	tree, err := treeOf(intent)
 	if err != nil {
@@ -426,7 +426,7 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 }
 
 // sameConflicts reports whether a plan has the same conflicts as an apply. It ignores whether values are equal for a
-// server, because an apply does not know this.
+// server, because the conflicts of an apply do not report this.
 func sameConflicts(planned, applied conflicts.Conflicts) bool {
 	planned = slices.Clone(planned)
 	for i := range planned {

@@ -82,7 +82,7 @@ func sortedCauses(conflict error) []string {
 
 // Compare returns an error if two results differ in the object or in the managed fields, apart from doc/differences.md,
 // 1: containers that lost their whole content are null in upstream and empty in Tenure. In this case, times of entries
-// may differ, too, because replacing an empty container by null is a change.
+// may also differ, because for upstream, replacing an empty container by null is a change.
 func Compare(upstream, tenure *unstructured.Unstructured) error {
 	up, own, isTimeless := upstream.Object, tenure.Object, false
 	if !equalBut(without(up), without(own), &isTimeless) {
@@ -113,9 +113,9 @@ type Intent struct {
 }
 
 // CompareApply is [Compare] for the results of an apply, at the version of the apply. Upstream's result may lack fields
-// that the intent owns and that are null or empty in it (doc/differences.md, 25): Tenure has them as in the intent, and
-// their other owners still own them. Everything else must be the same, apart from the times of entries, because
-// upstream's next apply adds the missing fields.
+// that the intent owns and that are null or empty in the intent (doc/differences.md, 25). Tenure's result has these
+// fields as in the intent, and their other owners still own them. Everything else must be the same, apart from the
+// times of entries, because upstream's next apply adds the missing fields.
 func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) error {
 	err := Compare(upstream, tenure)
 	if err == nil {
@@ -143,8 +143,8 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 }
 
 // AppliedAgain reports whether upstream's result of an apply to live has less content than Tenure's only at and below
-// fields that the manager owned before and applies again (doc/differences.md, 15). Containers may be empty because of
-// that.
+// fields that the manager owned before and applies again (doc/differences.md, 15). Because of these fields, containers
+// of upstream's result may be empty.
 func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {
 	entries, err := managedfields.DecodeTree(managedFields(live))
 	if err != nil {
@@ -176,7 +176,7 @@ func (i Intent) emptyListsLeft(missing *fieldpath.Set, own map[string]any) *fiel
 	return fieldpath.NewSet(paths...)
 }
 
-// isLeft reports whether v is an empty list, or maps that contain nothing else.
+// isLeft reports whether v is an empty list, or consists of maps that contain only empty lists.
 func isLeft(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -242,8 +242,8 @@ func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.S
 }
 
 // missing returns the fields that the intent owns, that are null or empty in the intent, and that tree lacks. An empty
-// list is owned if it is atomic. missing includes items that tree lacks if they are empty, because their key is the
-// default, but not their content.
+// list is owned if it is atomic. missing includes a list item that tree lacks if the item is empty in the intent,
+// because its key is the default. It never includes fields of an item that tree lacks.
 func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range i.Owned.All() {

@@ -33,7 +33,7 @@ type Definition struct {
 	// Prune removes the fields that a version does not declare from an object, as a server does when it reads the
 	// object; nil for histories on a server.
 	Prune func(version string, object map[string]any)
-	// Server creates a new object on a server that also makes the writes; nil if there is no server.
+	// Server returns a Server with a new object, which makes the same writes as both engines; nil if there is no server.
 	Server func() Server
 }
 
@@ -78,7 +78,7 @@ func (d *Definition) Random(seed uint64) History {
 func (d *Definition) Replay(writes []Write) History {
 	return d.play(func(w *World, h *History) {
 		for _, write := range writes {
-			write.Object.SetGroupVersionKind(w.kind(write.Version)) // in case it was removed
+			write.Object.SetGroupVersionKind(w.kind(write.Version)) // Shrink may have removed the kind
 			if w.write(write, h); h.Err != nil {
 				break
 			}
@@ -188,9 +188,9 @@ func some(s *spec.Schema, seed uint64, path string, keys []string) *spec.Schema 
 	return &out
 }
 
-// Shrink returns a history that also fails, with fewer and smaller writes: no write, field or item in it can be removed
-// without the failure disappearing. It replays at most tries histories, and then returns the smallest one so far. It
-// may change the writes of h.
+// Shrink returns a history that also fails, with fewer and smaller writes: without any one of its writes, fields or
+// items, the history would not fail. Shrink replays at most tries histories, and then returns the smallest failing
+// history so far. It may change the writes of h.
 func (d *Definition) Shrink(h History, tries int) History {
 	fails := func(writes []Write) bool {
 		if tries--; tries < 0 {
@@ -214,7 +214,7 @@ func (d *Definition) Shrink(h History, tries int) History {
 	return h
 }
 
-// reduce removes everything that it can from a value, in place, as long as the history fails. set replaces a list.
+// reduce removes all parts of a value, in place, without which the history still fails. set replaces a list.
 func reduce(v any, set func(any), fails func() bool) {
 	switch v := v.(type) {
 	case map[string]any:

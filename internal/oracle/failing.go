@@ -117,10 +117,10 @@ type Outage struct {
 // (spec rules 6.3 and 10.1):
 //
 //   - A failing conversion causes no rejection of a write.
-//   - It causes no conflict.
-//   - It removes nothing from the object: only fields that the manager dropped may stay.
-//   - Entries of other managers lose nothing because of it, and gain nothing that they did not have.
-//   - The writer owns the same fields.
+//   - A failing conversion causes no conflict.
+//   - A failing conversion removes nothing from the object, but fields that the manager dropped may stay.
+//   - Entries of other managers lose nothing because of a failing conversion, and gain no field that they did not own.
+//   - The writer owns the same fields as if conversions worked.
 func (o Outage) Check(worked map[string]any, workingErr error, failing map[string]any, failingErr error) error {
 	if (workingErr == nil || apierrors.IsConflict(workingErr)) && stopped(failingErr) {
 		return fmt.Errorf("a conversion that fails refuses the write: %w", failingErr)
@@ -192,8 +192,8 @@ func (o Outage) isEmptyList(tree map[string]any, path fieldpath.Path) bool {
 	return ok && len(list) == 0
 }
 
-// lost returns the paths of set, except those of empty lists in the object: other managers may lose these for the same
-// reason.
+// lost returns the paths of set, except the paths of empty lists in the object. Other managers may lose these lists
+// even while conversions work (rule 6.4).
 func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) {
 	for path := range set.All() {
 		if !o.isEmptyList(failing, path) {

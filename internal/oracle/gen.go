@@ -8,11 +8,11 @@ import (
 )
 
 // Gen makes random schemas, values, edits of values and writes from a string of bytes. When the bytes run out, it makes
-// the simplest ones. All fuzzers that compare Tenure with upstream use it. A string of at most eight bytes is the seed
-// of a longer string, so that a fuzzer that changes one bit makes a completely different world.
+// the simplest schemas and values. All fuzzers that compare Tenure with upstream use it. A string of at most eight
+// bytes is the seed of a longer string, so that a fuzzer that changes one bit makes a completely different world.
 //
-// Lists and maps usually have 0 to 3 items. A [Profile] has the sizes of large ones. These need only a few bytes each,
-// because their items are the same except for their keys, and for a few items that differ.
+// Lists and maps usually have 0 to 3 items. A [Profile] has the sizes of large lists and maps. A large list needs only
+// a few bytes, because most of its items differ only in their keys.
 type Gen struct {
 	Profile
 	// Validated means that a server validates values: no item of a list is null.

@@ -66,8 +66,8 @@ func grown(tree map[string]any, s *spec.Schema) map[string]any {
 	return out
 }
 
-// grownKey returns the name of a member with the defaults of keys added. If another member has the same key fields and
-// more, the name stays.
+// grownKey returns the name of a member with the defaults of keys added. If the key of another member has the same
+// fields, with the same values, and more fields, grownKey returns the name unchanged.
 func grownKey(tree map[string]any, name string, keys []any, s *spec.Schema) string {
 	if len(keys) == 0 || !strings.HasPrefix(name, "k:") {
 		return name

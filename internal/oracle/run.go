@@ -116,7 +116,7 @@ func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, er
 		return nil, met, nil
 	}
 	stored := up
-	if w.gone != "" { // the entries of that version are kept
+	if w.gone != "" { // only Tenure keeps the entries of that version
 		stored = own
 	}
 	up, own = w.served(up), w.served(own)
@@ -165,8 +165,9 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 	case ToleratesLive(w.typeAt(write.Version), upErr, ownErr, live, applied), w.misfits(own), w.misfits(w.Live):
 		return 19
 	case misfits(upErr) && (w.isVaried || strings.HasPrefix(upErr.Error(), "failed to prune fields: ")):
-		// A value that fits the topology of one version may not fit the other version's, or an earlier topology, which
-		// Tenure does not use. Also, upstream's pruning may leave a null among items, which then makes upstream fail.
+		// A value that fits the topology of one version may not fit the topology of the other version, or an earlier
+		// topology. Tenure does not use these. Also, upstream's pruning may leave a null among items, which then makes
+		// upstream fail.
 		return 19
 	}
 	return 0
@@ -180,8 +181,8 @@ func (w *World) misfits(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// served returns an object without the entries of the version that no longer exists, which upstream drops and Tenure
-// keeps (doc/differences.md, 2).
+// served returns an object without the entries of the version that no longer exists. Upstream drops these entries, and
+// Tenure keeps them (doc/differences.md, 2).
 func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured {
 	list := managedFields(u.Object)
 	kept := slices.DeleteFunc(slices.Clone(list), func(e any) bool {
@@ -199,7 +200,7 @@ func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured 
 
 // KeepName copies the metadata of Tenure's object to upstream's object if the latter has lost its name or UID, and
 // reports whether it did. In upstream, an apply without name and UID that drops the last owned field of metadata
-// removes all of metadata, including lists without items and the ownership of them (doc/differences.md, 31).
+// removes all of metadata, including empty lists and their ownership (doc/differences.md, 31).
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	hasLost := upstream.GetName() == "" && tenure.GetName() != "" || upstream.GetUID() == "" && tenure.GetUID() != ""
 	if !hasLost {
@@ -303,8 +304,8 @@ func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[stri
 	return err == nil
 }
 
-// conflictsOverNull reports whether upstream has conflicts that Tenure does not have, and all of them are over
-// containers that were empty and that upstream's removal turns into null (doc/differences.md, 1).
+// conflictsOverNull reports whether upstream has conflicts that Tenure does not have, and all of these conflicts are
+// over containers that upstream's removal of fields turns from empty into null (doc/differences.md, 1).
 func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
 	if !write.Apply || !apierrors.IsConflict(upstream) || stopped(tenure) {
 		return false

@@ -43,8 +43,8 @@ type answer struct {
 }
 
 // serve sends a write to the server of the definition, and compares the response with the results of both engines. The
-// engines start from the server's object, and an update ends with the server's object, so effects of a server other
-// than field management, such as defaults, are not compared.
+// engines start from the server's object, and an update ends with the server's object, so serve compares only field
+// management, and no other effects of a server, such as defaults.
 func (w *World) serve(write Write, h *History) {
 	live, err := w.server.Live(write.Version)
 	if w.Live = live; err != nil {
@@ -74,7 +74,7 @@ func (w *World) serve(write Write, h *History) {
 		return
 	}
 	asked := write.Object
-	if !write.Apply { // a server tracks what it stores, which must be what was sent
+	if !write.Apply { // a server tracks the stored object, so this object must equal the object that was sent
 		if !w.isStored(write, got) {
 			h.Uncompared++
 			return

@@ -43,7 +43,7 @@ func (g *Gen) value(s *spec.Schema, dup int) any {
 		return g.object(s, dup)
 	}
 	if (g.odd || g.Validated) && s.Extensions["x-kubernetes-int-or-string"] == true {
-		return g.Free(0) // it may be a key, and upstream prints maps in keys in random order
+		return g.Free(0) // the value may be a key, and upstream prints maps in keys in random order
 	}
 	return g.Free(2)
 }
@@ -268,7 +268,7 @@ func withKey(item, other any, s *spec.Schema) any {
 	return to
 }
 
-// distinct returns the items with distinct keys; once in dup times, a duplicate stays.
+// distinct returns the items with distinct keys; once in dup times on average, a duplicate stays.
 func (g *Gen) distinct(items []any, s *spec.Schema, dup int) []any {
 	if !isAssociative(s) {
 		return items

@@ -163,9 +163,9 @@ func (w *World) reset(write Write) [][]string {
 	return append([][]string{{"status"}}, w.resets...)
 }
 
-// AtOnce makes a write with upstream, and returns the second with which upstream dated entries. Upstream reads the
-// clock for each entry that it dates, so AtOnce repeats a write that gave entries two different times, at most ten
-// times. The write must start from the same objects each time.
+// AtOnce makes a write with upstream, and returns the second that upstream wrote as the time of entries. Upstream reads
+// the clock for each entry that it dates, so AtOnce repeats a write whose entries got two different times. It makes at
+// most ten tries. The write must start from the same objects each time.
 func AtOnce(write func() (runtime.Object, error)) (out runtime.Object, second time.Time, err error) {
 	for tries := 1; ; tries++ {
 		second = time.Now().UTC().Truncate(time.Second)
@@ -196,7 +196,7 @@ func datesOf(obj runtime.Object, from, to time.Time) (dates []time.Time) {
 	return dates
 }
 
-// Upstream makes the write with apimachinery's field manager. It returns the time with which it dated entries, in whole
+// Upstream makes the write with apimachinery's field manager. It returns the time that it wrote into entries, in whole
 // seconds.
 func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.Time, err error) {
 	_, now, err = AtOnce(func() (runtime.Object, error) {
@@ -314,8 +314,8 @@ func (w *World) live(version string) *unstructured.Unstructured {
 	return live
 }
 
-// Store replaces the object with obj as a server would store it: with its name and a UID, and with older entries, so
-// that times differ although the clock hardly moves.
+// Store replaces the object with obj as a server would store it: with a name and a UID. It makes the entries older, so
+// that times differ although the clock hardly advances between writes.
 func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
 	obj = obj.DeepCopy()
 	obj.SetName("thing")

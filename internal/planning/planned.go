@@ -42,21 +42,22 @@ type Planned struct {
 	Served map[string]any
 	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
-	// Refused has the server's errors, by way out of the conflicts, for the ways that the server rejects; see
-	// [Planned.AskWays].
+	// Refused has, for each way out of the conflicts that the server rejects, the server's error; see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
 	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
 	// [Planned.AskWays].
 	Also map[conflicts.Decision][]fieldpath.Path
-	// Untried is true if not all suggestions were tried, because of [Options.Tries]. Those promise no success.
+	// Untried is true if not all suggestions were tried, because of [Options.Tries]. Leftovers then do not promise that
+	// the server accepts the apply.
 	Untried bool
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server rejects the apply even after that move.
 	MoveRefused bool
-	// Ways are other actions that the apply needs: after them, the server accepts an apply that it rejected, or has a
-	// way out of the conflicts.
+	// Ways are other actions for an apply that the server rejected. After such an action, the server accepts the apply, or
+	// reports only conflicts, which have their own ways out.
 	Ways []advice.Suggestion
-	// Undecodable suggests to remove the entries of the live object that can't be decoded, if there are any.
+	// Undecodable suggests removing the entries of the live object that can't be decoded; nil if all entries can be
+	// decoded.
 	Undecodable []advice.Suggestion
 	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
 	Migration []plans.Change
@@ -104,8 +105,8 @@ func (p *Planned) FieldsInParent(fields *fieldpath.Set) *fieldpath.Set {
 	return fieldpath.NewSet(paths...)
 }
 
-// Ask sends a dry run of the apply to the server. The result of the dry run replaces the plan, which may be nil before
-// the call, and an error of planning. The returned error is the server's reason for rejecting the apply. If the user
+// Ask sends a dry run of the apply to the server. The result of the dry run replaces the plan or the error of planning;
+// the plan may be nil before the call. The returned error is the server's reason for rejecting the apply. If the user
 // may not apply, isAllowed is false and the plan does not change.
 func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (isAllowed bool, err error) {
 	var known conflicts.Conflicts
@@ -137,8 +138,9 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 	return true, nil
 }
 
-// saw sets isStale if a server's response to a dry run shows that the object has changed since it was read: a dry run
-// keeps the resourceVersion, and an update of another version has a conflict.
+// saw sets isStale if a server's response to a dry run shows that the object has changed since it was read: the
+// response has another resourceVersion, which a dry run itself does not change, or it is a conflict over the
+// resourceVersion of an update.
 func (p *Planned) saw(served map[string]any, err error) {
 	if err != nil {
 		p.isStale = p.isStale || apierrors.IsConflict(err)
@@ -169,7 +171,7 @@ func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
 	return out
 }
 
-// Loss is a field that a manager no longer owns, and that the manager does not remove.
+// Loss is a field that a manager no longer owns after an apply, and that the apply of this manager does not remove.
 type Loss struct {
 	Field fieldpath.Path
 	// Owners are the managers that own the field, fields in it, or a whole value around it after the apply, at any
@@ -177,7 +179,8 @@ type Loss struct {
 	Owners []managedfields.Key
 	// MayOwn are entries that may own the field, but whose versions can't be compared here.
 	MayOwn managedfields.Entries
-	// Around is true if a manager has applied a list item or map around the field. An apply without it removes both.
+	// Around is true if a manager has applied a list item or map around the field. An apply that drops this item or map
+	// also removes the field.
 	Around bool
 	// Removed is true if the apply of another manager removes the field.
 	Removed bool
@@ -193,7 +196,7 @@ type Loss struct {
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
 	version := cmp.Or(change.From, change.Version) // the version of the lost paths
 	after, t := p.ObjectAfter(), cmp.Or(p.TypeAt(version), p.Kind.Typ)
-	leavesOf := func(tree map[string]any) func() *fieldpath.Set { // few plans need them
+	leavesOf := func(tree map[string]any) func() *fieldpath.Set { // computed only if a plan needs them
 		return sync.OnceValue(func() *fieldpath.Set { return t.FieldSet(tree).Leaves() })
 	}
 	leavesBefore, leavesAfter := leavesOf(p.Desired.Object), leavesOf(after)
@@ -228,7 +231,7 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
 		loss.Absent = !wasThere // if it exists afterwards, the server has set its default
-		// A map with fields stays, whatever happens to its fields: it is not compared. Duplicate items are one field.
+		// A map that contains fields after the apply stays, so its value is not compared. Duplicate items are one field.
 		loss.Changes = !typed.Equal(was, is) && (leavesAfter().Has(path) ||
 			!path[len(path)-1].IsField() && leavesBefore().Has(path))
 		loss.Removed = !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil)
@@ -244,8 +247,8 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 	return p.FieldsInParent(fieldpath.NewSet(gone...)), others
 }
 
-// MayShare returns the entries that, after the apply, may also own fields that a manager gains: entries of versions
-// that can't be compared here.
+// MayShare returns the entries that may share fields with a manager that gains these fields by the apply. These are the
+// entries of versions that can't be compared here.
 func (p *Planned) MayShare() []metav1.ManagedFieldsEntry {
 	gains := func(c plans.OwnershipChange) bool { return !c.Gains.Difference(c.Shares).IsEmpty() }
 	if p.Desired.Object == nil || !slices.ContainsFunc(p.Ownership, gains) {
@@ -278,7 +281,7 @@ func (p *Planned) Deletion() Deletion {
 	return Continues
 }
 
-// hasFinalizers reports whether an object has finalizers, also the finalizers in the spec of a Namespace.
+// hasFinalizers reports whether an object has finalizers, including the finalizers in the spec of a Namespace.
 func hasFinalizers(object map[string]any) bool {
 	finalizers, _, _ := unstructured.NestedSlice(object, "metadata", "finalizers")
 	if gvk, err := document.GVKOf(object); err == nil && gvk.GroupKind() == place.NamespaceKind {

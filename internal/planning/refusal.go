@@ -27,7 +27,7 @@ import (
 // Budget is the number of ways out that a command tries. For each way, it sends dry runs of the move, if there is one,
 // and of the apply.
 type Budget struct {
-	// Left is the number of ways that may still be tried. Unasked counts the ones that were not tried because the
+	// Left is the number of ways that may still be tried. Unasked is the number of ways that were not tried because the
 	// budget was used up.
 	Left, Unasked int
 }
@@ -86,17 +86,18 @@ func (p *Planned) Objects() advice.Objects { return ObjectsOf(p.Target) }
 type way struct {
 	owner  *managedfields.Key
 	fields []fieldpath.Path
-	keeps  bool // true if the fields move to owner, false if from owner
-	// isGuess is true if the error names none of the fields, but a field beside them.
+	keeps  bool // whether the fields move to owner; if false, they move from owner
+	// isGuess is true if the error names no field of fields, but a field beside them.
 	isGuess bool
 }
 
-// Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first. There
-// are two kinds: fields that the apply removes move to the owner of what stays beside them, so that they stay; and
-// fields that the apply leaves behind, because nobody, an updater or another applier owns them, move to the manager, so
-// that the apply removes them. Only fields that the server's error is about are moved. If no move of these helps, the
-// fields beside them are tried: a server often names the field that was set, not the one that excludes it. Each move
-// is tried: its result, and the result of the same apply after it, are sent as dry runs.
+// Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first. There are
+// two kinds of moves. The first kind moves fields that the apply removes to the owner of the fields beside them, so
+// that the apply no longer removes them. The second kind moves fields that the apply leaves behind to the manager, so
+// that the apply removes them; before the move, these fields are unowned, or an updater or another applier owns them.
+// Unblocks first tries fields that the server's error names. If no move of these fields helps, it tries the fields
+// beside them: a server often names the field that was set, not the field that excludes it. To try a move, Unblocks
+// sends its result, and the result of the same apply after the move, as dry runs.
 func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (out []advice.Suggestion) {
 	var named []string
 	for _, field := range place.FieldsOf(refusal) {
@@ -134,8 +135,8 @@ func deref(k *managedfields.Key) managedfields.Key {
 	return *k
 }
 
-// givenBack returns moves of fields that the apply removes and the error names. They move to the owner of another field
-// in the item or struct that stays without them.
+// givenBack returns moves of fields that the apply removes and the error names. The new owner is a manager that owns
+// another field in the item or struct around them, which stays after the apply.
 func (p *Planned) givenBack(named []string) (out []way) {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)
@@ -146,7 +147,7 @@ func (p *Planned) givenBack(named []string) (out []way) {
 		text := strings.ToLower(Pointer(t, path, after)) + "/"
 		isNamed := func(field string) bool { return strings.HasPrefix(text, field+"/") }
 		if name, _ := path[0].Field(); name == "metadata" || !slices.ContainsFunc(named, isNamed) {
-			continue // what is in metadata does not belong together
+			continue // fields of metadata are independent of each other
 		}
 		rest := path[:len(path)-1]
 		for len(rest) > 1 {
@@ -168,8 +169,8 @@ func (p *Planned) givenBack(named []string) (out []way) {
 
 // left returns moves to the manager, by owner, of fields that the apply leaves although the intent lacks them: first
 // unowned fields, then fields of updaters, then fields of appliers. The error must name the field itself, a field in or
-// around it, or another item of the same list. Guesses come last, each of one owned field: the error names another
-// field in the same item or struct.
+// around it, or another item of the same list. Guesses come last. A guess moves one owned field, and the error names
+// another field in the same item or struct.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)
@@ -220,7 +221,7 @@ func (p *Planned) left(named []string) []way {
 }
 
 // isNamedIn reports whether one of the named fields is at, below or above a pointer or, for a pointer to an item, in
-// the list of the item; and whether one of them is in what directly contains the pointer.
+// the list of the item. isBeside reports whether one of them is in the value that directly contains the pointer.
 func isNamedIn(named []string, pointer string, isItem bool) (isNamed, isBeside bool) {
 	around := pointer[:strings.LastIndexByte(pointer, '/')]
 	list := pointer
@@ -234,7 +235,7 @@ func isNamedIn(named []string, pointer string, isItem bool) (isNamed, isBeside b
 	return isNamed, isBeside
 }
 
-// addTo adds a field to the way for the owner of w, which is added if there is none.
+// addTo adds a field to the way for the owner of w. If ways has no such way, addTo adds w first.
 func addTo(ways []way, w way, field fieldpath.Path) []way {
 	i := slices.IndexFunc(ways, func(other way) bool { return deref(other.owner) == deref(w.owner) })
 	if i < 0 {
@@ -252,8 +253,8 @@ func (p *Planned) removes() (out *fieldpath.Set) {
 	return out
 }
 
-// LeftOut suggests removing preconditions from a manifest, if the server, which rejected its apply, accepts it
-// without them, or finds only conflicts.
+// LeftOut suggests removing preconditions from a manifest whose apply the server rejected, if without them the server
+// accepts the apply or reports only conflicts.
 func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string) []advice.Suggestion {
 	w := p.Desired.Stored()
 	intent := runtime.DeepCopyJSON(w.Tree)
@@ -274,7 +275,7 @@ func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string
 	}
 	_, err := asking.Place.Apply(ctx, w.Target, intent, options)
 	s := advice.LeaveOut(names, live != nil)
-	if apierrors.IsConflict(err) { // conflicts, which have ways out of their own
+	if apierrors.IsConflict(err) { // these conflicts have their own ways out
 		s.Promise.Unblocks, options.Force = false, true
 		_, err = asking.Place.Apply(ctx, w.Target, intent, options)
 	}
@@ -336,7 +337,7 @@ func changedByServer(t *typed.Type, manager string, before, after map[string]any
 	for path := range others.Intersection(leaves).All() {
 		was, _ := t.Get(before, path)
 		is, exists := t.Get(after, path)
-		hasMembers := exists && !leavesAfter.Has(path) // an empty list or map, to which the apply has added
+		hasMembers := exists && !leavesAfter.Has(path) // the apply added members to an empty list or map
 		if !hasMembers && !typed.Equal(was, is) && !path.Equal(annotationPath) {
 			changed = append(changed, slices.Clone(path))
 		}
@@ -344,8 +345,8 @@ func changedByServer(t *typed.Type, manager string, before, after map[string]any
 	return changed
 }
 
-// try plans the same apply after a move, and sends the results of both as dry runs. It returns what that apply removes,
-// and whether the server accepts both.
+// try plans the same apply after a move, and sends the results of both as dry runs. It returns the leaves that this
+// apply removes, and whether the server accepts both.
 func (p *Planned) try(
 	ctx context.Context, asking Asking, move ownership.Move,
 ) (removes []fieldpath.Path, isAccepted bool) {
@@ -378,8 +379,8 @@ func (p *Planned) send(
 	return served, err
 }
 
-// errVersions reports an object whose plan is uncertain, because it has entries of versions that can't be converted
-// here.
+// errVersions reports an object whose plan is uncertain, because the object has entries of versions that can't be
+// converted here.
 var errVersions = errors.New("entries of other versions can't be compared without the server")
 
 // next plans the same apply to another live object.
@@ -398,9 +399,9 @@ func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Objec
 	return plans.New(ctx, w.Fields, live, place.Wrap(w.Tree), options)
 }
 
-// removedBy returns the leaves that the object loses by a plan of the same apply. It compares with the object that
-// the server returned, or if served is nil, with the planned one. Unowned fields are removed with the map that
-// contains them. The server may set defaults in place of removed fields.
+// removedBy returns the leaves that the object loses by a plan of the same apply. It compares the object with served,
+// which the server returned, or, if served is nil, with the planned object. Unowned fields are removed with the map
+// that contains them. The server may set defaults in place of removed fields.
 func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fieldpath.Path) {
 	after := *p
 	after.Desired, after.Plan, after.Served = p.Desired.Stored(), plan, served
@@ -419,8 +420,8 @@ func (p *Planned) removedBy(plan *plans.Plan, served map[string]any) (out []fiel
 	return out
 }
 
-// Pointer returns a path as a JSON pointer (RFC 6901). List items are given by their index in the object. For an item
-// that the object lacks, the result is the pointer to the list.
+// Pointer returns a path as a JSON pointer (RFC 6901). List items are given by their index in the object. If the object
+// lacks the item, the result is the pointer to the list.
 func Pointer(t *typed.Type, path fieldpath.Path, value any) (text string) {
 	for _, e := range path {
 		if name, ok := e.Field(); ok {

@@ -93,7 +93,8 @@ func openers(options Options) []*opener {
 	return out
 }
 
-// storageVersions are the storage versions of kinds whose storage version or storage group differs from the served one.
+// storageVersions are the storage versions of kinds whose storage version or storage group differs from the served
+// version or group.
 var storageVersions = map[schema.GroupVersionKind]schema.GroupVersionKind{
 	{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: {Group: "autoscaling", Version: "v2",
 		Kind: "HorizontalPodAutoscaler"},

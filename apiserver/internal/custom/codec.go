@@ -28,8 +28,7 @@ type schemas struct {
 	hook       func(runtime.Object)
 }
 
-// has reports whether an object is of the kind. The same codecs also decode options of requests, which are not of the
-// kind.
+// has reports whether an object has the kind. The same codecs also decode options of requests, which have other kinds.
 func (s *schemas) has(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == s.kind
 }

@@ -49,8 +49,8 @@ func (l *live) Index(_ string, like any) ([]any, error) {
 	return l.in(o.GetNamespace()), nil
 }
 
-// in returns the objects in a namespace. If the storage fails, it returns none, because an Indexer can't return an
-// error.
+// in returns the objects in a namespace. If the storage fails, it returns no objects, because an Indexer can't return
+// an error.
 func (l *live) in(namespace string) (out []any) {
 	list, _ := l.resource.Objects(context.Background(), namespace)
 	for _, obj := range list {

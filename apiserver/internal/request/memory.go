@@ -17,11 +17,11 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 )
 
-// A body is decoded only if the resulting Go structs take at most minMemory, plus memoryPerByte for each of its bytes
-// (spec rule 12.9). An empty Container of a Pod takes 2 bytes in protobuf or 3 bytes in a JSON list, but 600 bytes as a
-// struct. Objects that people and controllers write have far more text for each struct. The densest of them are
+// A body is decoded only if the resulting Go structs take at most minMemory, plus memoryPerByte for each byte of the
+// body (spec rule 12.9). An empty Container of a Pod takes 2 bytes in protobuf or 3 bytes in a JSON list, but 600 bytes
+// as a struct. Objects that people and controllers write have far more text for each struct. The densest of them are
 // CustomResourceDefinitions, with 35 bytes of structs for each byte of the body. Custom resources become maps and lists
-// of any, which need no limit, because they take about as much as the densest objects.
+// of any, which need no limit, because they take about as much memory for each byte as the densest objects.
 const (
 	minMemory     = 4 << 20
 	memoryPerByte = 40
@@ -156,7 +156,7 @@ func fieldsOf(t reflect.Type) fields {
 }
 
 // json subtracts the memory of the next value of a decoder. t is the type into which the value is decoded; nil if it is
-// not decoded into a Go type. It returns false if there is no valid value.
+// not decoded into a Go type. It returns false if the value is not valid.
 func (w *weight) json(d *json.Decoder, t reflect.Type) bool {
 	token, err := d.Token()
 	first, ok := token.(json.Delim)

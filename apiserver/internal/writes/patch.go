@@ -39,8 +39,8 @@ const (
 	maxPatchItems = 1_000
 )
 
-// maxCopied limits how many bytes the operations "copy" of a JSON Patch may add, as in kube-apiserver. The library has
-// one variable for the whole process.
+// maxCopied limits how many bytes the operations "copy" of a JSON Patch may add, as in kube-apiserver. The JSON Patch
+// library has one variable for the whole process.
 const maxCopied = 3 << 20
 
 func init() {

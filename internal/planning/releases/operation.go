@@ -49,8 +49,8 @@ func (r *Rendering) Documents() (docs []document.Document) {
 	return docs
 }
 
-// Removed returns the existing objects of an older revision that Helm would delete: they are not planned, not among
-// known, and have no annotation that keeps them. The error joins the errors of objects that can't be read.
+// Removed returns the existing objects of an older revision that Helm would delete: objects that are neither planned
+// nor among known, and that no annotation keeps. The error joins the errors of objects that can't be read.
 func (o *Operation) Removed(
 	ctx context.Context, older []Template, known ...*place.Target,
 ) (out []*place.Target, errs error) {
@@ -73,8 +73,8 @@ func (o *Operation) Removed(
 	return out, errs
 }
 
-// Left returns the same as Removed for a failed revision, but only objects that belong to the release. Helm itself does
-// not delete them.
+// Left returns the result of Removed for a failed revision, but only objects that belong to the release. Helm itself
+// does not delete these objects.
 func (o *Operation) Left(ctx context.Context, failed []Template, known ...*place.Target) ([]*place.Target, error) {
 	found, err := o.Removed(ctx, failed, known...)
 	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t.Object) }), err
@@ -113,7 +113,7 @@ func (o *Operation) Explain(ctx context.Context, err error) error {
 	if err == nil || !o.isBegun {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // the error may be that ctx is done
+	ctx = context.WithoutCancel(ctx) // err may be the error of ctx
 	var written []string
 	for i, p := range o.watched {
 		current, target := *p.Desired, *p.Target
@@ -127,7 +127,7 @@ func (o *Operation) Explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nwritten before that: %s", err, cmp.Or(strings.Join(written, ", "), "no object"))
 }
 
-// reload reads a target again. It is no error if the object does not exist.
+// reload reads a target again. If the object does not exist, reload returns no error.
 func reload(ctx context.Context, p place.Place, t *place.Target) error {
 	err := p.Reload(ctx, t)
 	if errors.Is(err, cluster.ErrNotFound) {

@@ -70,7 +70,8 @@ type Revision struct {
 // History is the history of a release, with the newest revision last.
 type History []Revision
 
-// Last returns the newest revision that has one of the given statuses; without statuses, the newest one; 0 for none.
+// Last returns the newest revision that has one of the given statuses or, without statuses, the newest revision. It
+// returns 0 if there is no such revision.
 func (h History) Last(statuses ...string) int {
 	for _, release := range slices.Backward(h) {
 		if len(statuses) == 0 || slices.Contains(statuses, release.Status) {
@@ -80,8 +81,8 @@ func (h History) Last(statuses ...string) int {
 	return 0
 }
 
-// Base returns the revision with which Helm compares an upgrade: it deletes objects of this revision that the upgrade
-// lacks; 0 for none.
+// Base returns the revision with which Helm compares an upgrade. Helm deletes objects of this revision that the upgrade
+// lacks. Base returns 0 if there is no such revision.
 func (h History) Base() int {
 	if deployed := h.Last("deployed"); deployed > 0 || len(h) == 0 {
 		return deployed

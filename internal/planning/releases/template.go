@@ -120,12 +120,12 @@ func Format(templates []Template) ([]byte, error) {
 	return out, nil
 }
 
-// path is a path in a JSON value; its elements are as they are printed.
+// path is a path in a JSON value. Its elements are in printed form, such as .name and [0].
 type path []string
 
 func (p path) String() string { return strings.Join(p, "") }
 
-// covers reports whether path other is p, or below p.
+// covers reports whether other is p, or a path below p.
 func (p path) covers(other path) bool { return len(other) >= len(p) && slices.Equal(p, other[:len(p)]) }
 
 // differences appends to out the paths at which two values differ, as deep as possible. Lists of different lengths
@@ -170,8 +170,8 @@ type Rendering struct {
 	varying     [][]path // by template: paths of values that differ in each rendering
 }
 
-// compare returns, for each template, the paths of values that differ in another rendering of the chart. It returns
-// an error if a file has another number of objects.
+// compare returns, for each template, the paths of values that differ in another rendering of the chart. It returns an
+// error if the number of objects of a file differs.
 func (r *Rendering) compare(current []Template) (out [][]path, errs error) {
 	type place struct {
 		source string
@@ -222,8 +222,8 @@ func (r *Rendering) Varying() (out []string) {
 	return out
 }
 
-// Check returns an error with the differences between a rendering and the one that was shown, except values that
-// differ in each rendering.
+// Check returns an error with the differences between a new rendering and r, which was shown to the user, except values
+// that differ in each rendering.
 func (r *Rendering) Check(templates []Template) error {
 	found, errs := r.compare(templates)
 	if errs != nil {

@@ -197,8 +197,8 @@ func (s *Store) Skip(revision int64) {
 	s.forget(revision)
 }
 
-// record adds versions, up to a revision, to the history, and compacts what exceeds the limits. The caller holds
-// writeMu and mu.
+// record adds versions, up to a revision, to the history, and compacts the part that exceeds the limits. The caller
+// holds writeMu and mu.
 func (s *Store) record(versions []*Version, revision int64) {
 	for _, v := range versions {
 		s.log = append(s.log, v)
