@@ -66,9 +66,9 @@ func (s *Server) createBootstrapSet(ctx context.Context, own bootstrap.Own, set 
 }
 
 // createShared creates an object that other servers of the same store create too. A server allocates the cluster IP of
-// a Service before it stores the Service, so a create fails as invalid while another server is between these two steps;
-// createShared then retries it. If the other server was killed between the steps, the cluster IP stays allocated, and
-// the Service can't be created; createShared logs this.
+// a Service before it stores the Service. While another server is between these two steps, a create of the Service
+// fails as invalid, and createShared retries the create. If the other server was killed between the steps, the cluster
+// IP stays allocated, and the Service can't be created; createShared logs this.
 func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructured) error {
 	var last error
 	create := func(ctx context.Context) (bool, error) {

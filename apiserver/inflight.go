@@ -58,7 +58,7 @@ func (f *inFlight) add(name string, added load) {
 	}
 }
 
-// tenantOf returns the name under which a request is counted: the user or, for a ServiceAccount, its namespace, because
+// tenantOf returns the name under which a request is counted. This is the user or, for a ServiceAccount, its namespace:
 // a user who may create one ServiceAccount in a namespace may create many.
 func tenantOf(as user.Info) string {
 	const prefix = "system:serviceaccount:"

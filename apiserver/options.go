@@ -56,8 +56,8 @@ type Options struct {
 	// 10.96.0.0/12. The Service "kubernetes" gets the first address of the range.
 	ServiceClusterIPRange netip.Prefix
 	// AdvertiseAddress is the server's address in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
-	// default is the address of the first listener. If endpoints can't contain this address, for example a loopback
-	// address, the server does not create these two objects, like kube-apiserver.
+	// default is the address of the first listener. Like kube-apiserver, the server does not create these two objects if
+	// endpoints can't contain this address, for example a loopback address.
 	AdvertiseAddress netip.Addr
 
 	// Version is the gitVersion that /version responds with; the default is the Kubernetes version that the server

@@ -134,7 +134,7 @@ func (r request) isKnown() bool {
 		in.GetResourceVersion() == "" && len(in.GetManagedFields()) == 0
 }
 
-// decision is what happens with a request.
+// decision says whether a request is skipped or sent, and why.
 type decision struct {
 	request
 	result  string

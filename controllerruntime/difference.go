@@ -14,7 +14,7 @@ import (
 )
 
 // changed is the difference between two trees as operations of a JSON Patch, and as a merge patch if a merge patch can
-// represent it: a merge patch can't change an item of a list, and can't set null.
+// represent the difference. A merge patch can't change an item of a list, and can't set null.
 type changed struct {
 	operations []operation
 	isMerge    bool

@@ -30,7 +30,7 @@
 //
 // The cache stores a kind of the client's scheme as a Go struct, and other kinds as unstructured objects. If the cache
 // strips managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
-// resourceVersion of the server's response; a dry run is always sent, because its response has managed fields.
+// resourceVersion of the server's response. A dry run is always sent, because its response has managed fields.
 //
 // # Metrics
 //

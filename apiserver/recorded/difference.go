@@ -36,7 +36,7 @@ func Generic(s string) string {
 }
 
 // Difference lists the differences between two JSON values, except for generated values, and stops after about a dozen.
-// It remembers which generated value of this server corresponds to which recorded one.
+// It remembers which generated value of this server corresponds to which recorded value.
 func (r *Replayer) Difference(got, want any) []string { return r.difference("", got, want, nil) }
 
 // CompareVersions returns a difference if only one of two servers wrote the object. got is the response of this server,
@@ -118,7 +118,7 @@ func (r *Replayer) difference(path string, got, want any, out []string) []string
 }
 
 // generated reports whether servers generate a value, and remembers which value of this server corresponds to the
-// recorded one.
+// recorded value.
 func (r *Replayer) generated(path, got, want string) bool {
 	switch path[strings.LastIndexByte(path, '.')+1:] {
 	case "resourceVersion":

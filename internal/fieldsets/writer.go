@@ -149,8 +149,8 @@ func (w *Writer) Enter(e fieldpath.Element, head string, isMember bool) {
 	w.members = append(w.members, m)
 }
 
-// Leave ends the innermost member. If nothing is below the member, isMember says whether its path is in the set, and
-// replaces the isMember that Enter got. Otherwise isMember must be the same as in Enter.
+// Leave ends the innermost member. If nothing is below the member, isMember says whether the member's path is in the
+// set, and overrides the isMember of Enter. Otherwise isMember must be the same as in Enter.
 func (w *Writer) Leave(isMember bool) {
 	last := len(w.members) - 1
 	m := &w.members[last]

@@ -14,16 +14,16 @@ import (
 
 // Added returns the paths that b has and a does not, for objects of type t, as FieldsV1 in canonical form, without
 // omitted paths. The result equals Added in the result of values.CompareAndValidate for the trees of a and b, without
-// making these trees. ok is false if something was modified or removed, if b may not be valid, and in rare other cases;
-// then the caller must compare trees. a and b are pointers to structs of one Go type. A field whose path is in except
+// making these trees. ok is false if something was modified or removed, if b may not be valid, and in rare other cases.
+// The caller must then compare trees. a and b are pointers to structs of one Go type. A field whose path is in except
 // is not read, unless except has paths below it. See [fieldsets.Writer.Omit] for except and filter.
 //
 // Added is for creates, where most fields of a are omitted.
 //
 // Rules 4.1 to 4.3 are therefore implemented twice: here, and for trees in package typed (typed/validate.go). One
-// implementation for nodes, trees and Go values would cost more than it saves: a walk that reads trees through an
-// interface takes 3.7 times as long as a direct walk; a generic function takes 1.8 times as long, because each child is
-// a separate value; and a create through a tree takes 4.5 times as long. Rare cases are only in the walk of trees, and
+// implementation for nodes, trees and Go values would cost more than it saves. A walk that reads trees through an
+// interface takes 3.7 times as long as a direct walk. A generic function takes 1.8 times as long, because each child is
+// a separate value. A create through a tree takes 4.5 times as long. Rare cases are only in the walk of trees, and
 // FuzzStructs of test/conformance compares both.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
 	fieldsV1 *metav1.FieldsV1, ok bool,

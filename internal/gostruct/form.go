@@ -286,8 +286,9 @@ func isNil(v reflect.Value) bool {
 	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
 }
 
-// addressed returns a value on which v's methods can be called: v's address, which saves a copy; if v has no address
-// and only a pointer has the method, the address of a copy; otherwise v itself.
+// addressed returns a value on which v's methods can be called. If v has an address, the result is this address, which
+// saves a copy. Otherwise, if only a pointer has the method, the result is the address of a copy. Otherwise, the result
+// is v itself.
 func addressed(v reflect.Value, onlyPtr bool) any {
 	if v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		return v.Interface()

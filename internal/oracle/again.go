@@ -30,19 +30,19 @@ import (
 //   - Applying the result of [fieldmanager.FieldManager.Extract] for the manager's entry changes nothing.
 //   - The outcome of a plan is the outcome of the apply.
 //
-// There is one exception (spec rule 4.2), because an intent does not own an empty list that it contains: if an intent
-// drops the last item of a list, the apply also removes the list, even if the intent contains the empty list. The
-// second apply adds the empty list, and nothing else, or conflicts over it. The third apply changes nothing, except
-// that it may add entries to an object without entries.
+// There is one exception (spec rule 4.2), because no intent owns an empty list: if an intent drops the last item of a
+// list, the apply also removes the list, even if the intent contains the empty list. The second apply adds the empty
+// list, and nothing else, or conflicts over it. The third apply changes nothing, except that it may add entries to an
+// object without entries.
 type Laws struct {
 	// At returns a field manager whose clock always returns the given time. Its options are the same for every time,
 	// and reset no fields.
 	At func(time.Time) (*fieldmanager.FieldManager, error)
 	// Type is the type of the objects.
 	Type *typed.Type
-	// Through returns an object, which may be unstructured, as it is stored. If Through is nil, objects are stored
-	// unchanged. Through may drop nulls and empty containers, like Go structs. Then times of entries are not compared,
-	// because the next apply of a null changes its merged object again (spec rule 2.3).
+	// Through returns the stored form of an object. The given object may be unstructured. If Through is nil, objects are
+	// stored unchanged. Through may drop nulls and empty containers, like Go structs. Then times of entries are not
+	// compared, because the next apply of a null changes its merged object again (spec rule 2.3).
 	Through func(runtime.Object) (runtime.Object, error)
 	// Semantics decide when the plan of a stored object is unchanged.
 	Semantics *typed.Semantics

@@ -7,8 +7,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Edit returns a copy of v, a value of s, with random changes, like those of an update or a next intent: it drops, adds
-// and changes fields and items in one or many places, changes keys, reorders items and, if dup > 0, duplicates items.
+// Edit returns a copy of v, a value of s, with random changes, like the changes of an update or of the next intent: it
+// drops, adds and changes fields and items in one or many places, changes keys, reorders items and, if dup > 0,
+// duplicates items.
 func (g *Gen) Edit(v any, s *spec.Schema, dup int) any {
 	g.room = g.items
 	return g.edit(runtime.DeepCopyJSONValue(v), s, dup)

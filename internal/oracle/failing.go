@@ -169,7 +169,7 @@ func (o Outage) Check(worked map[string]any, workingErr error, failing map[strin
 }
 
 // more returns the conflicts that failing has and working does not have, except conflicts over empty lists of the
-// intent: such a list may get lost while conversions work (rule 6.4), and is in the object while they fail.
+// intent. The object may lose such a list if conversions work (rule 6.4), but not if they fail.
 func (o Outage) more(failing, working error) (out []string) {
 	var has conflicts.Conflicts
 	errors.As(working, &has)
@@ -192,8 +192,8 @@ func (o Outage) isEmptyList(tree map[string]any, path fieldpath.Path) bool {
 	return ok && len(list) == 0
 }
 
-// lost returns the paths of set, except the paths of empty lists in the object. Other managers may lose these lists
-// even while conversions work (rule 6.4).
+// lost returns the paths of set, except the paths of empty lists in the object. Other managers may own such a list in
+// only one of the two results, because an empty list may need a second apply (rule 6.4).
 func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) {
 	for path := range set.All() {
 		if !o.isEmptyList(failing, path) {

@@ -12,9 +12,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Grow adds defaults to keys in the entries of an object, in place: if a list got another key field with a default,
-// upstream finds an item only by a key with this field (doc/differences.md, 34). schemaAt returns the schema of the
-// object at a version. Grow is the naive twin of Tenure's operation on sets.
+// Grow adds defaults to keys in the entries of an object, in place: if a list got an additional key field with a
+// default, upstream finds an item only by a key with this field (doc/differences.md, 34). schemaAt returns the schema
+// of the object at a version. Grow is the naive twin of Tenure's operation on sets.
 func Grow(u *unstructured.Unstructured, schemaAt func(apiVersion string) *spec.Schema) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	items, _ := list.([]any)

@@ -198,9 +198,9 @@ func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-// KeepName copies the metadata of Tenure's object to upstream's object if the latter has lost its name or UID, and
-// reports whether it did. In upstream, an apply without name and UID that drops the last owned field of metadata
-// removes all of metadata, including empty lists and their ownership (doc/differences.md, 31).
+// KeepName copies the metadata of Tenure's object to upstream's object if upstream's object has lost its name or UID,
+// and reports whether it copied the metadata. In upstream, an apply without name and UID that drops the last owned
+// field of metadata removes all of metadata, including empty lists and their ownership (doc/differences.md, 31).
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	hasLost := upstream.GetName() == "" && tenure.GetName() != "" || upstream.GetUID() == "" && tenure.GetUID() != ""
 	if !hasLost {
@@ -288,8 +288,9 @@ func (w *World) intent(write Write) (Intent, error) {
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // ToleratesLive reports whether upstream rejects a write because of live, while Tenure accepts the write or finds only
-// conflicts. In this case, live does not fit its type, or the intent (nil for an update) fits the type only because of
-// live: Tenure does not validate an atomic value of the intent that equals live's (doc/differences.md, 19).
+// conflicts. In this case, live does not fit its type, or the intent, which is nil for an update, fits the type only
+// because of live: Tenure does not validate an atomic value of the intent that equals the live value
+// (doc/differences.md, 19).
 func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false
@@ -328,8 +329,8 @@ func (w *World) conflictsOverNull(write Write, upstream, tenure error) bool {
 	return slices.Equal(left, sortedCauses(tenure))
 }
 
-// misfits reports whether upstream's error says that a list of a stored object does not fit its topology, at the
-// version of the write or another version.
+// misfits reports whether upstream's error says that a list of a stored object does not fit its topology at some
+// version.
 func misfits(upstream error) bool {
 	return upstream != nil && strings.Contains(upstream.Error(), "associative list with") &&
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")

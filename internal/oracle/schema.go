@@ -128,7 +128,7 @@ func (g *Gen) withAnotherKey(s spec.Schema) spec.Schema {
 }
 
 // Retype returns s with the topology of some parts changed, as in a new version of a type: atomic lists and maps become
-// granular and the reverse, and keyed lists get one more key field.
+// granular, granular lists and maps become atomic, and keyed lists get one more key field.
 func (g *Gen) Retype(s spec.Schema) spec.Schema {
 	if s.Properties != nil {
 		properties := map[string]spec.Schema{}

@@ -42,9 +42,9 @@ var Metadata = func() spec.Schema {
 	return s
 }()
 
-// Intent makes an intent with some of fields, which maps names to schemas. The values are edited from the manager's
-// last intent or from live, either of which may be nil, or the values are new. Sometimes Intent returns last itself. If
-// the object exists, the name, or all of metadata, is sometimes omitted.
+// Intent makes an intent with some of fields, which maps names to schemas. The values are new, or are edited copies of
+// values in live or in last, the manager's last intent. Both may be nil. Sometimes Intent returns last itself. If the
+// object exists, the name, or all of metadata, is sometimes omitted.
 func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
 	if last != nil && g.Chance(8) {

@@ -31,8 +31,8 @@ type Options struct {
 	Plain bool
 	// Offline sends no dry runs.
 	Offline bool
-	// MoveUpdates plans applies to the objects as they are after fields in the manager's Update entries have moved to
-	// its Apply entry.
+	// MoveUpdates plans each apply to the object that results when the fields in the manager's Update entries have moved
+	// to its Apply entry.
 	MoveUpdates bool
 	// Policy returns the policy for an object's conflicts; nil if there is no policy. The function itself may be nil.
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)

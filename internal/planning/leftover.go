@@ -132,7 +132,7 @@ func (p *Planned) letGo(
 	return err
 }
 
-// beyond returns the leaves that another apply removes and this one does not.
+// beyond returns the leaves in removes, which another apply removes, that this apply does not remove.
 func (p *Planned) beyond(removes *fieldpath.Set) *fieldpath.Set {
 	return removes.Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
 }

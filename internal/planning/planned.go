@@ -138,9 +138,9 @@ func (p *Planned) Ask(ctx context.Context, at place.Place, subresource string) (
 	return true, nil
 }
 
-// saw sets isStale if a server's response to a dry run shows that the object has changed since it was read: the
-// response has another resourceVersion, which a dry run itself does not change, or it is a conflict over the
-// resourceVersion of an update.
+// saw sets isStale if a server's response to a dry run shows that the object has changed since it was read. A dry run
+// does not change the resourceVersion, so another resourceVersion in the response shows a change. So does a conflict,
+// because updates have the resourceVersion as a precondition.
 func (p *Planned) saw(served map[string]any, err error) {
 	if err != nil {
 		p.isStale = p.isStale || apierrors.IsConflict(err)

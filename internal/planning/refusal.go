@@ -94,7 +94,7 @@ type way struct {
 // Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first. There are
 // two kinds of moves. The first kind moves fields that the apply removes to the owner of the fields beside them, so
 // that the apply no longer removes them. The second kind moves fields that the apply leaves behind to the manager, so
-// that the apply removes them; before the move, these fields are unowned, or an updater or another applier owns them.
+// that the apply removes them. Before this move, the fields are unowned, or an updater or another applier owns them.
 // Unblocks first tries fields that the server's error names. If no move of these fields helps, it tries the fields
 // beside them: a server often names the field that was set, not the field that excludes it. To try a move, Unblocks
 // sends its result, and the result of the same apply after the move, as dry runs.
@@ -221,7 +221,8 @@ func (p *Planned) left(named []string) []way {
 }
 
 // isNamedIn reports whether one of the named fields is at, below or above a pointer or, for a pointer to an item, in
-// the list of the item. isBeside reports whether one of them is in the value that directly contains the pointer.
+// the list of the item. isBeside reports whether one of the named fields is in the value that directly contains the
+// field of the pointer.
 func isNamedIn(named []string, pointer string, isItem bool) (isNamed, isBeside bool) {
 	around := pointer[:strings.LastIndexByte(pointer, '/')]
 	list := pointer

@@ -5,7 +5,7 @@
 //	/openapi/v3/PATH         the document of /PATH, which is a group version or a path without resources
 //
 // Upstream's code computes a document from the current resource table when the document is first requested. The
-// document of a group version is cached until the resources of the group version change; the document of a built-in
+// document of a group version is cached until the resources of the group version change. The document of a built-in
 // group version is cached for the lifetime of the process.
 //
 //	builtin.go    the documents of built-in resources

@@ -31,7 +31,8 @@ func (r *Resource) Get(ctx context.Context, namespace, name string) (runtime.Obj
 	return e.Scope.Convertor.ConvertToVersion(obj, r.GroupVersion())
 }
 
-// Objects returns the objects in a namespace, or in all namespaces if it is empty, at the version of the resource.
+// Objects returns the objects in a namespace, or in all namespaces if namespace is empty, at the version of the
+// resource.
 func (r *Resource) Objects(ctx context.Context, namespace string) (out []runtime.Object, err error) {
 	err = r.EachObject(ctx, namespace, func(obj runtime.Object) { out = append(out, obj) })
 	return out, err
@@ -40,7 +41,7 @@ func (r *Resource) Objects(ctx context.Context, namespace string) (out []runtime
 // pageSize is how many objects EachObject reads at a time. It is small because objects of some kinds are large.
 const pageSize = 50
 
-// EachObject calls f for each object in a namespace, or in all namespaces if it is empty, at the version of the
+// EachObject calls f for each object in a namespace, or in all namespaces if namespace is empty, at the version of the
 // resource.
 func (r *Resource) EachObject(ctx context.Context, namespace string, f func(runtime.Object)) error {
 	e, err := r.Endpoint("")

@@ -118,8 +118,8 @@ func (r *Resource) Allows(verb, subresource string) bool {
 }
 
 // Endpoint returns the endpoint of the resource or, if subresource is not empty, of the subresource. It returns nil if
-// the subresource does not exist. The first call opens the storage, which may be slow, because it compiles the schema
-// of a custom resource.
+// the subresource does not exist. The first call opens the storage. This may be slow, because it compiles the schema of
+// a custom resource.
 func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
 	if r.opened.Load() == nil {
 		r.opening.Lock()

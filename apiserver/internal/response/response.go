@@ -27,8 +27,8 @@ var Codecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme)
 })
 
-// Error responds with an error as a Status object, in a media type that the client accepts, or in JSON if there is
-// none.
+// Error responds with an error as a Status object. It uses a media type that the client accepts, or JSON if the server
+// supports no such media type.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {

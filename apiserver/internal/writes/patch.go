@@ -251,7 +251,8 @@ func (p *patcher) patchJSON(before []byte) (after []byte, faults []error, err er
 }
 
 // The JSON Patch library keeps a copy of each value on a path, so it copies a text once for each level above the text.
-// Besides maxCopied, these constants limit how many bytes a patch copies, by the size of the object and the patch.
+// Besides maxCopied, these constants limit how many bytes a patch copies. The limit depends on the sizes of the object
+// and of the patch.
 const (
 	minUnfolded     = 16 << 20
 	unfoldedPerByte = 32

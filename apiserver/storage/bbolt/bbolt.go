@@ -102,7 +102,7 @@ func Open(path string, options Options) (*Store, error) {
 }
 
 // Discard closes the store and deletes its file with all objects. It removes the file before it releases the lock, so
-// that no other process can have written to the file; a process that waits for the lock then opens a new file. On
+// that no other process can have written to the file. A process that waits for the lock then opens a new file. On
 // systems where an open file can't be removed, such as Windows, the file is kept.
 func (s *Store) Discard() error {
 	_ = os.Remove(s.file.path)

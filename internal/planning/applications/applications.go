@@ -138,7 +138,7 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 // IsNew reports whether the application is an ApplySet whose parent does not exist yet.
 func (a *Application) IsNew() bool { return a.ApplySet != nil && a.ApplySet.NotFound != nil }
 
-// add adds an object's name, unless the application already has it, at this version or another one.
+// add adds an object's name, unless the application already has this object at this or another version.
 func (a *Application) add(r place.Reference) {
 	if !slices.ContainsFunc(a.names, func(known place.Reference) bool { return known.Key() == r.Key() }) {
 		a.names = append(a.names, r)

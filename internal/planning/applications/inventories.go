@@ -50,8 +50,8 @@ func readHelmRelease(ctx context.Context, p place.Place, u *unstructured.Unstruc
 	return readRelease(ctx, p, Ref{Helm, storage, name})
 }
 
-// kubeConfigOf returns the name of the Secret or ConfigMap that says in which cluster a Flux object applies; "" for
-// its own cluster.
+// kubeConfigOf returns the name of the Secret or ConfigMap that selects the cluster to which a Flux object applies; ""
+// if it applies to its own cluster.
 func kubeConfigOf(u *unstructured.Unstructured) string {
 	for _, field := range []string{"secretRef", "configMapRef"} {
 		if name, _, _ := unstructured.NestedString(u.Object, "spec", "kubeConfig", field, "name"); name != "" {

@@ -78,7 +78,7 @@ func (c *Cluster) Ping() error {
 	return err
 }
 
-// Namespace returns the namespace for objects that name none.
+// Namespace returns the namespace for objects that name no namespace.
 func (c *Cluster) Namespace() (string, error) {
 	namespace, _, err := c.getter.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
@@ -304,8 +304,9 @@ func (c *Cluster) Patch(
 	}))
 }
 
-// Delete deletes an object as kubectl delete does, but on condition that it still has the version that was read. It
-// returns ErrNotFound if the object does not exist, and a conflict if another object or another version exists.
+// Delete deletes an object as kubectl delete does, but on condition that the object still has the version that was
+// read. It returns ErrNotFound if the object does not exist, and a conflict if another object or another version
+// exists.
 func (c *Cluster) Delete(ctx context.Context, k Kind, read map[string]any) error {
 	propagation := metav1.DeletePropagationBackground
 	object := &unstructured.Unstructured{Object: read}

@@ -178,7 +178,7 @@ func (w *Desired) Awaits(
 	return nil
 }
 
-// Named are the kind and the name of documents, which may be in several namespaces.
+// Named is a kind and a name. Documents with the same kind and name may be in several namespaces.
 type Named struct {
 	Kind schema.GroupKind
 	Name string

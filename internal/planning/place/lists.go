@@ -258,7 +258,7 @@ func (p *Cluster) isDiscovered() bool {
 	return err == nil
 }
 
-// named returns the target of a reference, without its object. If the version is not served, it uses another one.
+// named returns the target of a reference, without its object. If the version is not served, it uses another version.
 func (p *Cluster) named(ctx context.Context, r Reference) (*Target, error) {
 	served, _, err := p.Kind(r.GroupVersionKind)
 	if meta.IsNoMatchError(err) {

@@ -121,8 +121,8 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	return name, namespace, tree, nil
 }
 
-// checkNames returns an error for names that no object can have. Objects from inputs, files, stores and clusters are
-// all checked, so that their names can safely be parts of URLs, paths and commands.
+// checkNames returns an error for names that no object can have. It is called for all objects, from inputs, files,
+// stores and clusters, so that their names can safely be parts of URLs, paths and commands.
 func checkNames(kind, name, namespace string) error {
 	for _, part := range [][2]string{{".kind", kind}, {".metadata.name", name}} {
 		if problems := rest.IsValidPathSegmentName(part[1]); len(problems) > 0 {

@@ -193,8 +193,8 @@ func forced(p planning.Planned) (out []planning.Decided) {
 // HasMoves reports whether fields must move before the object is applied.
 func HasMoves(p planning.Planned) bool { return p.Moved || len(forced(p)) > 0 }
 
-// move moves fields in Helm's Update entry to its Apply entry, and fields that the policy forces from their owners to
-// Helm, in one write.
+// move makes two moves in one write: fields in Helm's Update entry move to its Apply entry, and fields that the policy
+// forces move from their owners to Helm's manager.
 func (o *Operation) move(ctx context.Context, p planning.Planned) error {
 	if !HasMoves(p) {
 		return nil
