@@ -115,8 +115,8 @@ func (u *unread) most(w *unreadWriter) (most *waiting) {
 }
 
 // endOne ends the longest waiting write of a user if over, the number of bytes above a limit, is positive. It never
-// ends the write but. Unless twice the limit is exceeded, it spares a write whose client has read within patience. It
-// returns whether it has ended a write. The caller holds mu.
+// ends the write that is passed as but. Unless twice the limit is exceeded, it spares a write whose client has read
+// within patience. It returns whether it has ended a write. The caller holds mu.
 func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
 	if over <= 0 || user == nil {
 		return false

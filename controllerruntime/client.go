@@ -30,7 +30,7 @@ type Options struct {
 	// conflict, from the server and not from the cache.
 	Config *rest.Config
 	// Cache has the objects (manager.GetCache). The client starts informers for CustomResourceDefinitions, webhooks and
-	// policies, and for each kind that is applied, just as controller-runtime's client does for each kind that is read.
+	// policies, and for each kind that is applied. controller-runtime's client does the same for each kind that is read.
 	// The cache must not filter these objects, and must not drop anything except managed fields: do not set a default
 	// selector, or a default transform other than cache.TransformStripManagedFields.
 	Cache cache.Cache

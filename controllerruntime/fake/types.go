@@ -14,7 +14,7 @@ import (
 )
 
 // NewTypeConverter returns a TypeConverter for all kinds. It looks up a kind first in definitions, which are
-// CustomResourceDefinitions (Go structs or unstructured objects), and then in the built-in kinds; other kinds have no
+// CustomResourceDefinitions (Go structs or unstructured objects), and then in the built-in kinds. Other kinds have no
 // schema. A definition is compiled only once per process.
 func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter, error) {
 	converters := make([]apimachinery.TypeConverter, 0, len(definitions)+1)

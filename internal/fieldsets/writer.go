@@ -67,8 +67,8 @@ type omitted struct {
 // marker is the member that says that the path of the object itself is in the set.
 const marker = `".":{}`
 
-// Omit makes the writer omit the paths that filter removes, and then the paths of except, but not the paths below the
-// paths of except. A nil argument omits nothing. Call it before anything is written.
+// Omit makes the writer omit the paths that filter removes, and then the paths of except. It does not omit the paths
+// below the paths of except. A nil argument omits nothing. Call it before anything is written.
 func (w *Writer) Omit(except *fieldpath.Set, filter fieldpath.Filter) {
 	w.omitted, w.filter, w.except = omitted{}, nil, nil
 	switch f := filter.(type) {

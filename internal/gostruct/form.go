@@ -109,8 +109,8 @@ var scalarTypes = map[reflect.Type]typed.Scalar{
 
 var (
 	forms sync.Map // reflect.Type → *form, with all forms that it refers to
-	// compiling is held while types are compiled, so that nobody sees an incomplete recursive type, and each type has
-	// only one form, so that forms can be compared as pointers.
+	// compiling is held while types are compiled. Therefore no caller gets an incomplete recursive type, and each type has
+	// only one form, so forms can be compared as pointers.
 	compiling sync.Mutex
 )
 
@@ -277,8 +277,8 @@ func zeroTest(t reflect.Type) func(reflect.Value) bool {
 	return reflect.Value.IsZero
 }
 
-// isNil reports whether v is a nil pointer or interface, or an interface that contains a nil pointer, on which no
-// method can be called.
+// isNil reports whether v is a nil pointer or interface, or an interface that contains a nil pointer. No method can be
+// called on such a value.
 func isNil(v reflect.Value) bool {
 	for v.Kind() == reflect.Interface && !v.IsNil() {
 		v = v.Elem()

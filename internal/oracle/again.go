@@ -26,7 +26,7 @@ import (
 // Laws are the laws of every apply, for any type, history and version:
 //
 //   - If the same intent is applied again, neither the object nor an entry changes.
-//   - A plan of this second apply has the outcome that nothing changes.
+//   - The outcome of a plan of this second apply is [plans.Unchanged].
 //   - Applying the result of [fieldmanager.FieldManager.Extract] for the manager's entry changes nothing.
 //   - The outcome of a plan is the outcome of the apply.
 //

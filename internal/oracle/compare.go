@@ -142,7 +142,7 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
 }
 
-// AppliedAgain reports whether upstream's result of an apply to live has less content than Tenure's only at and below
+// AppliedAgain reports whether upstream's result of an apply to live lacks content of Tenure's result only at and below
 // fields that the manager owned before and applies again (doc/differences.md, 15). Because of these fields, containers
 // of upstream's result may be empty.
 func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {

@@ -33,7 +33,7 @@ type Definition struct {
 	// Prune removes the fields that a version does not declare from an object, as a server does when it reads the
 	// object; nil for histories on a server.
 	Prune func(version string, object map[string]any)
-	// Server returns a Server with a new object, which makes the same writes as both engines; nil if there is no server.
+	// Server returns a Server that makes the same writes as both engines, to a new object; nil if there is no server.
 	Server func() Server
 }
 

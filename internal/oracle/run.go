@@ -142,8 +142,8 @@ func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, er
 	return stored, met, nil
 }
 
-// tolerates returns the number of the difference because of which upstream rejects a write with an error that Tenure
-// does not return; 0 if there is none.
+// tolerates returns the number of the difference that explains why upstream rejects a write with an error that Tenure
+// does not return; 0 if no difference explains it.
 func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ownErr error) int {
 	if !stopped(upErr) || stopped(ownErr) {
 		return 0

@@ -309,7 +309,7 @@ func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstru
 }
 
 // sendable returns a schema without the properties whose random values a server would reject: properties without a
-// type, or with a format that is not a number's.
+// type, and properties with a format, unless it is a format of numbers.
 func sendable(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}

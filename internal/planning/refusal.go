@@ -92,12 +92,12 @@ type way struct {
 }
 
 // Unblocks returns moves after which the server accepts the apply that it rejected, the least harmful first. There are
-// two kinds of moves. The first kind moves fields that the apply removes to the owner of the fields beside them, so
-// that the apply no longer removes them. The second kind moves fields that the apply leaves behind to the manager, so
-// that the apply removes them. Before this move, the fields are unowned, or an updater or another applier owns them.
-// Unblocks first tries fields that the server's error names. If no move of these fields helps, it tries the fields
-// beside them: a server often names the field that was set, not the field that excludes it. To try a move, Unblocks
-// sends its result, and the result of the same apply after the move, as dry runs.
+// two kinds of moves. The first kind is for fields that the apply removes: they move to the owner of the fields beside
+// them, so that the apply no longer removes them. The second kind is for fields that the apply leaves behind, because
+// they are unowned, or because an updater or another applier owns them: they move to the manager, so that the apply
+// removes them. Unblocks first tries fields that the server's error names. If no move of these fields helps, it tries
+// the fields beside them: a server often names the field that was set, not the field that excludes it. To try a move,
+// Unblocks sends its result, and the result of the same apply after the move, as dry runs.
 func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (out []advice.Suggestion) {
 	var named []string
 	for _, field := range place.FieldsOf(refusal) {

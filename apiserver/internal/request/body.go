@@ -67,7 +67,7 @@ func (l Limits) check(mediaType string, data []byte, target Target) error {
 const tooDeep = "the body of the request is nested too deep: expected at most %d levels"
 
 // An indicator is a character that may begin a value in YAML, such as a comma or [. YAML may contain minIndicators
-// indicators, and one more for each bytesPerIndicator bytes: a parser takes up to 400 bytes of memory for the value
+// indicators, and one more for every bytesPerIndicator bytes: a parser takes up to 400 bytes of memory for the value
 // that an indicator begins. Objects in block style have one indicator in about 12 bytes. Clients can send denser
 // objects as JSON.
 const (

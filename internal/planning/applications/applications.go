@@ -65,7 +65,8 @@ type Application struct {
 	// Source describes what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
 	Source string
 	// Elsewhere names the other cluster to which the application applies: the destination of an Argo CD Application, or
-	// the Secret or ConfigMap with the kubeconfig of a Flux object. It is empty for the cluster of the application.
+	// the Secret or ConfigMap with the kubeconfig of a Flux object. It is empty if the application applies to its own
+	// cluster.
 	Elsewhere string
 	// ApplySet is nil for other applications.
 	ApplySet *ApplySet

@@ -106,8 +106,8 @@ func compileDocument(document openapi.GroupVersion) (*types.Registry, error) {
 	return registry, err
 }
 
-// compiled are the types of the last OpenAPI documents, by the SHA-256 digest of the document: a program that makes a
-// Cluster for each operation compiles each document once.
+// compiled are the types of the last OpenAPI documents, by the SHA-256 digest of the document. Thus a program that
+// makes a Cluster for each operation compiles each document only once.
 var compiled = lru.New(64)
 
 // HasSubresource reports whether a kind has a subresource.

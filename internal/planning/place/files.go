@@ -163,8 +163,8 @@ func (t *Target) isIn(namespace string) bool {
 	return namespace == "" || t.Namespace == "" || t.Namespace == namespace
 }
 
-// Visit implements [Place]. It selects by namespace, by labels, and by the arguments KIND[,KIND] [NAME…] or KIND/NAME….
-// It does not know short names of kinds.
+// Visit implements [Place]. It selects by namespace, by labels, and by the arguments KIND[,KIND] [NAME…] or
+// KIND/NAME…. It does not know the short names of kinds.
 func (p *Files) Visit(_ context.Context, s Selection, see func(*Target)) error {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
