@@ -27,7 +27,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// auditEvent has the fields of an audit.k8s.io/v1 Event that are read.
+// auditEvent contains the fields of an audit.k8s.io/v1 Event that watch uses.
 type auditEvent struct {
 	Kind      string    `json:"kind"`
 	ID        string    `json:"auditID"`
@@ -86,7 +86,7 @@ func (e *auditEvent) side() fights.Side {
 }
 
 // auditLog is an audit log that is being read. An API server writes an event when the request ends, so the events are
-// nearly sorted by time: an event is at most maxDelay older than an event before it.
+// nearly sorted by time: no event is more than maxDelay older than an event before it.
 type auditLog struct {
 	name   string
 	lines  *bufio.Reader
@@ -96,12 +96,13 @@ type auditLog struct {
 
 const maxDelay = 10 * time.Second
 
-// readAuditLogs observes the writes that audit logs record, merged by time. An event that is in several logs counts
-// once. At the end, it prints the resources with writes that could not be observed because their events have no
-// response body.
+// readAuditLogs observes the writes that audit logs record, merged by time. An event that is in several logs is
+// observed once. At the end, readAuditLogs prints the resources with writes that it could not observe because their
+// events have no response body.
 //
-// It always reads on in the log whose latest write is the oldest. An event can be observed as soon as all logs are
-// maxDelay later, so only the events of about this duration are in memory.
+// The next event is always read from the log whose latest write is the oldest. An event can be observed as soon as the
+// latest write of every log is more than maxDelay after the event. So only the events of about this duration are in
+// memory.
 func (w *watcher) readAuditLogs(files []string) (err error) {
 	var logs []*auditLog
 	for i, file := range files {
@@ -148,7 +149,7 @@ func (w *watcher) readAuditLogs(files []string) (err error) {
 	return nil
 }
 
-// insertEvent adds an event to events that are sorted by time, unless it is one of them.
+// insertEvent adds an event to events that are sorted by time, unless they already contain it.
 func insertEvent(events []*auditEvent, e *auditEvent) []*auditEvent {
 	i := len(events)
 	for i > 0 && events[i-1].Time.After(e.Time) {
@@ -162,7 +163,8 @@ func insertEvent(events []*auditEvent, e *auditEvent) []*auditEvent {
 	return slices.Insert(events, i, e)
 }
 
-// nextWrite returns the next write with an object in a log; io.EOF if there is none.
+// nextWrite returns the next event of a log that is a write and contains an object. At the end of the log, it returns
+// io.EOF.
 func (w *watcher) nextWrite(l *auditLog) (*auditEvent, error) {
 	for {
 		line, err := l.lines.ReadString('\n')
@@ -193,8 +195,9 @@ func (w *watcher) nextWrite(l *auditLog) (*auditEvent, error) {
 	}
 }
 
-// readAuditEvent decodes an event; nil if it is not a write with an object. As in a watch, the namespace of the command
-// line does not exclude objects that have no namespace.
+// readAuditEvent decodes an event. It returns nil if the event is not a write, if it contains no object, or if the
+// object is in a namespace other than the command line's. As in a watch, cluster-scoped objects are not excluded by the
+// command line's namespace.
 func (w *watcher) readAuditEvent(line []byte) (*auditEvent, error) {
 	e := &auditEvent{}
 	if json.Unmarshal(line, e) != nil {

@@ -94,7 +94,8 @@ func (f *blameFlags) printReports(args []string) error {
 	})
 }
 
-// add prints the report of an object, if a manager of --manager has an entry in it.
+// add prints the report of an object. With --manager, it prints the report only if one of the named managers has an
+// entry in the object.
 func (b *blaming) add(t *place.Target) {
 	var now time.Time
 	if !b.times {
@@ -143,7 +144,8 @@ func (b *blaming) print(report *blame.Report) error {
 	return palette.WriteNextBlame(b.env.Stdout, report)
 }
 
-// close prints what add held back. It returns an error if no manager that --manager names has an entry.
+// close prints the reports that add did not print yet. It returns an error if no manager that --manager names has an
+// entry.
 func (b *blaming) close() error {
 	known := slices.Sorted(maps.Keys(b.known))
 	switch {

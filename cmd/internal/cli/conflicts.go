@@ -71,7 +71,7 @@ log of -v 8 and higher.
 
 Exit status: 0 if no conflict was found, or all conflicts are resolved; 2 on a
 conflict; 3 on any error, or if you did not confirm; 4 if no conflict was found, but
-not all could be found: you lack the permission to apply an object that would
+the search was incomplete: you lack the permission to apply an object that would
 change, or an object has entries of API versions other than the document's, which
 only a server can compare. With several documents, the exit status is the first of
 3, 2 and 4 that applies to any of them, otherwise 0.`,
@@ -132,7 +132,8 @@ func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 	return out, nil
 }
 
-// withReadings returns the rules with each --field limited to the one field in conflict that it names.
+// withReadings returns the rules for the given conflicts. If a --field names one field in conflict, its rule matches
+// only this field. If a --field names several, withReadings returns an error.
 func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy, error) {
 	var known []fieldpath.Path
 	for _, c := range found {
@@ -269,8 +270,8 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	return view.Encode(env.Stdout, "json", values)
 }
 
-// resolveConflicts shows what the ways out do. Unless isOnlyShown, it then asks for confirmation and applies the
-// intents. It prints the intents at the end.
+// resolveConflicts shows what the ways out do. Unless isOnlyShown returns true, it then asks for confirmation and
+// applies the intents. It prints the intents at the end.
 func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Planned, failed int) error {
 	env := f.env
 	if failed > 0 {

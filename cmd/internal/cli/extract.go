@@ -41,7 +41,7 @@ to a manager that has no manifest yet.
 The manifest has the API version of the manager's entry, unless you name another
 version, as in horizontalpodautoscaler.v2.autoscaling/web.
 
-Objects are chosen as for blame, see tenure blame --help. Objects in which the
+Objects are chosen as for blame (see tenure blame --help). Objects in which the
 manager owns nothing are omitted, but it is an error to select such an object by its
 name or by -f.
 
@@ -98,8 +98,8 @@ func (f *objectFlags) namesVersion(args []string, t *place.Target) bool {
 	return !f.inputs.Empty()
 }
 
-// atEntries returns the object at the version of the entries that a key selects, if they have a single version and the
-// object can be read at it. Otherwise, it returns t.
+// atEntries returns the object at the API version of the entries that a key selects. If the entries have several
+// versions, or if the object can't be read at their version, atEntries returns t.
 func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfields.Key) *place.Target {
 	entries, err := managedfields.Read(place.Wrap(t.Object))
 	others := slices.DeleteFunc(entries, func(e managedfields.Entry) bool { return !ownership.Selects(key, e.Key) })
@@ -122,8 +122,8 @@ func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfield
 	return at
 }
 
-// extracted returns a manifest with the fields that a manager owns in an object: the named fields, or all if none are
-// named. It prints a note about owned fields that the object lacks.
+// extracted returns a manifest with the fields that a manager owns in an object: only the fields that the argument
+// fields names, or all if it names none. It prints a note about owned fields that the object lacks.
 func (f *objectFlags) extracted(
 	p place.Place, t *place.Target, key managedfields.Key, fields []string,
 ) (map[string]any, error) {
@@ -174,9 +174,9 @@ func (f *objectFlags) extracted(
 	return intent.Object, nil
 }
 
-// checkVersions returns an error if an entry has some of the fields at another version than the object's, and they
-// differ at the object's version or can't be converted here. If the cluster serves the entry's version, the error
-// contains a command that extracts the entry.
+// checkVersions returns an error if an entry at an API version other than the object's owns some of the fields, and
+// these fields differ at the object's version or can't be converted here. If the cluster serves the entry's version,
+// the error contains a command that extracts the entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
 ) error {

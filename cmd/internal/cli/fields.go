@@ -60,10 +60,10 @@ const maxReadings = 10
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the
-	// subresource is set, even if it is set to "" (the main resource).
+	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the subresource
+	// is set, even if its value is "" (the main resource).
 	isTarget bool
-	// undecodable is true if the flags select the entries of all managers that can't be decoded.
+	// undecodable is true if the flags select the undecodable entries of all managers.
 	undecodable bool
 }
 
@@ -188,7 +188,8 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 	return owned, found, nil
 }
 
-// ownedFields returns the selected fields among the fields of the entries that a key selects; nil means all.
+// ownedFields returns the fields that the flags select and that the entries selected by a key own; nil means all fields
+// of these entries.
 func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
 	if err != nil {

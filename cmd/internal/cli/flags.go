@@ -104,7 +104,7 @@ func addConcurrency(cmd *cobra.Command, into *int) {
 	})
 }
 
-// inParallel calls do for each index below count, with a number of concurrent workers, and shows its progress.
+// inParallel calls do for each index below count, with the given number of concurrent workers, and shows the progress.
 func inParallel(env *process.Env, what string, workers, count int, do func(i int)) {
 	bar := view.NewBar(env, what, count)
 	workqueue.ParallelizeUntil(context.Background(), workers, count, func(i int) {
@@ -225,9 +225,9 @@ func (f *objectFlags) readingBar() view.Bar {
 	return view.Bar{}
 }
 
-// eachObject opens the place, and calls see with each object that the command line selects as soon as it is read. It
-// then calls end with the joined errors of objects that could not be read. If there is no object at all, it returns
-// an error without calling end. It keeps no objects in memory, and closes the place after end.
+// eachObject opens the place, and calls see with each object that the command line selects, as soon as the object is
+// read. It then calls end with the joined errors of objects that could not be read. If there is no object at all, it
+// returns an error without calling end. It keeps no objects in memory, and closes the place after end.
 func (f *objectFlags) eachObject(
 	args []string, see func(place.Place, *place.Target), end func(missing error) error,
 ) error {

@@ -20,7 +20,7 @@ func newGet(env *process.Env) *cobra.Command {
 		Use:   "get KIND[/NAME] [NAME…] | -f FILE | --live FILE",
 		Short: "List objects with their managers",
 		Long: `Get lists objects, and the managers that have entries in their managed fields.
-Objects are chosen as for blame, see tenure blame --help. With --store and without
+Objects are chosen as for blame (see tenure blame --help). With --store and without
 KIND, it lists all objects of the store or, with -n, all objects of a namespace.
 
 The formats yaml, json and ndjson contain managed fields only with

@@ -41,7 +41,7 @@ from the temporary manager, whose entry is then empty and is removed.
 The manifest of -f may contain the fields. Remove them from the manifest afterwards,
 because the manager's next apply must not contain them.
 
-The live object is read from the same places as for plan, see tenure plan --help.
+The live object is read from the same places as for plan (see tenure plan --help).
 Handover shows what both applies do, and asks for confirmation before it sends them.
 With --live it prints the resulting object.
 

@@ -141,8 +141,8 @@ type helmRun struct {
 	createsNamespace bool
 }
 
-// helmVariables has the names of kubectl's flags, by the environment variable in which Helm passes the same flag to
-// plugins.
+// helmVariables has the names of kubectl's flags. Each key is the environment variable in which Helm passes the same
+// flag to plugins.
 var helmVariables = map[string]string{
 	"HELM_KUBECONTEXT": "context", "HELM_KUBETOKEN": "token", "HELM_KUBEASUSER": "as", "HELM_KUBEASGROUPS": "as-group",
 	"HELM_KUBEAPISERVER": "server", "HELM_KUBECAFILE": "certificate-authority",
@@ -151,7 +151,7 @@ var helmVariables = map[string]string{
 }
 
 // setHelmPlace sets the flags that select the place, from the environment variables of Helm. Helm's namespace applies
-// only to objects that name none.
+// only to objects that name no namespace.
 func (f *placeFlags) setHelmPlace() (err error) {
 	f.anyNamespace = true
 	set := func(flag, value string) {

@@ -117,8 +117,9 @@ func (r *helmRun) planIn(ctx context.Context, shown *releases.Rendering, do func
 	})
 }
 
-// removed returns the objects of a revision that would be deleted. find selects them; it is the operation's Removed or
-// Left. If any template could not be planned, the objects to delete are not known, and removed returns none.
+// removed returns the objects of a revision that would be deleted. The argument find selects them; it is the
+// operation's method Removed or Left. If any template could not be planned, the objects to delete are not known, and
+// removed returns none.
 func (r *helmRun) removed(
 	ctx context.Context, u *helmPlan, revision int,
 	find func(context.Context, []releases.Template, ...*place.Target) ([]*place.Target, error),
@@ -266,7 +267,7 @@ func (r *helmRun) rollbackTo(ctx context.Context, release releases.Release, revi
 	})
 }
 
-// write has Helm apply the plan that was shown, but only if no object has changed since. Immediately before Helm
+// write has Helm apply the plan that was shown, but only if no object has changed since then. Immediately before Helm
 // applies, write moves fields to Helm's manager.
 func (r *helmRun) write(ctx context.Context, u *helmPlan, run func(helm.Replace) error) error {
 	err := run(func([]releases.Template) ([]releases.Template, error) {

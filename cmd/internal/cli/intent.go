@@ -57,7 +57,7 @@ func (f *intentFlags) addPolicy(cmd *cobra.Command) {
 		"decide conflicts by the rules in `FILE`; by default, the file that $"+policyVariable+" names")
 }
 
-// readPolicy reads the policy that --policy or the environment names; nil if none is named.
+// readPolicy reads the policy that --policy or the environment names. It returns nil if neither names one.
 func (f *intentFlags) readPolicy() (*policy.Policy, error) {
 	file := cmp.Or(f.policy, f.usedPolicy())
 	switch {

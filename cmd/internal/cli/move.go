@@ -258,8 +258,8 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 	return one.moved.Object
 }
 
-// storeMove stores one object. If the live object has changed in the meantime, storeMove makes the move on the new
-// version, but only if the preview is still the same as the confirmed one.
+// storeMove stores one object. If the live object has changed in the meantime, storeMove computes the move again for
+// the new live object. It stores the result only if its preview equals the preview that the user confirmed.
 func (m *moving) storeMove(ctx context.Context, next *pending) error {
 	for attempt := 1; ; attempt++ {
 		err := m.place.Move(ctx, next.Target, next.moved)

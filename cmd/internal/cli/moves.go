@@ -70,9 +70,10 @@ through which the fields can be written; '' selects the main resource. Without
 	{
 		name: "release", done: "released", short: "Remove fields from a manager; they stay in the object",
 		long: `Release removes some or all fields from the entries of a manager. The fields stay in
-the object. If no other manager owns them, they are unowned: an apply removes them
-only with the list item or map around them, if its manager owns that item or map.
-The next manager that applies unowned fields owns them without a conflict.
+the object. If no other manager owns them, they become unowned. An apply removes
+unowned fields only together with the list item or map around them, if the manager
+of the apply owns that item or map. The next manager that applies unowned fields
+owns them without a conflict.
 `,
 		example: `  tenure release deployment/web --from alice --field .spec.replicas
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,
@@ -101,8 +102,8 @@ otherwise, the apply deletes the fields that no other manager owns.
 	{
 		name: "drop", done: "dropped", short: "Remove all ownership of a manager that is gone",
 		long: `Drop removes the entries of a manager. The fields stay in the object. Fields that no
-other manager owns become unowned. With --undecodable, Drop removes only the entries
-that can't be decoded, of all managers; their fields are not known.
+other manager owns become unowned. With --undecodable, Drop removes only the
+undecodable entries of all managers; the fields of these entries are not known.
 `,
 		example: `  tenure drop deployment/web -n shop --from old-controller
   tenure drop deployments,services -A --from old-controller --dry-run`,
@@ -188,7 +189,7 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 	}
 	if v.name == "drop" {
 		cmd.Flags().BoolVar(&from.undecodable, "undecodable", false,
-			"instead of --from: drop the entries that can't be decoded, of all managers")
+			"instead of --from: drop the undecodable entries of all managers")
 	}
 	switch {
 	case v.renames:
@@ -233,15 +234,15 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 
 // moveHelp is the end of the help of every command that moves ownership.
 const moveHelp = `
-Objects are chosen as for blame, see tenure blame --help. A preview shows which
+Objects are chosen as for blame (see tenure blame --help). A preview shows which
 managers gain and lose which fields, and which fields their next applies will delete
 or take back. No value of a field changes, except for the last-applied annotation in
-a downgrade. In a cluster or a store, the command asks for
-confirmation before it writes. If an object has changed since the preview, and its
-preview would now be different, the command does not write the object. With several
-objects, objects with nothing to move are only counted; --show-unchanged lists them.
-With --live, the resulting objects are printed. -o patch prints a JSON Patch for a
-server; the patch fails if the object's resourceVersion has changed.
+a downgrade. In a cluster or a store, the command asks for confirmation before it
+writes. If an object has changed since the preview, and its preview would now be
+different, the command does not write the object. With several objects, objects with
+nothing to move are only counted; --show-unchanged lists them. With --live, the
+resulting objects are printed. -o patch prints a JSON Patch for a server; the patch
+fails if the object's resourceVersion has changed.
 
 Exit status: 0 if all moves were made, even if some selected objects had nothing to
 move; 1 on any error, if you did not confirm, or if an object that you gave by name

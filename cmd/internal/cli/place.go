@@ -36,7 +36,7 @@ type placeFlags struct {
 	live    []string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
-	// sources are the numbers of documents that the command plans, by file.
+	// sources has, for each file, the number of its documents that the command plans.
 	sources map[string]int
 	// anyNamespace allows objects in other namespaces than the one on the command line.
 	anyNamespace bool
@@ -67,7 +67,7 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.complete(func([]string) []string { return f.contexts() }, "context")
 }
 
-// hideCluster removes clusters from the help of a command that refuses them (see refuseCluster).
+// hideCluster hides the flags for clusters in the help of a command that refuses clusters (see refuseCluster).
 func (f *placeFlags) hideCluster() {
 	for _, name := range []string{"kubeconfig", "context"} {
 		f.cmd.Flags().Lookup(name).Hidden = true
@@ -92,7 +92,7 @@ func (f *placeFlags) namespaceIn(c *place.Cluster, all bool) (string, error) {
 }
 
 // open opens the place that the flags select: the files of --live, the store of --store, or else the cluster. All
-// commands select the place by this function. missing says what to do if the store does not exist.
+// commands call open to select the place. The argument missing says what to do if the store does not exist.
 func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
 	switch {
 	case f.live != nil && f.store != "":
@@ -250,7 +250,8 @@ func withoutToken(args []string) []string {
 	return args
 }
 
-// undecodable returns what is wrong with an entry that can't be decoded, with a command that removes all such entries.
+// undecodable returns a text for an entry that can't be decoded: the problem, and a command that removes all such
+// entries.
 func (f *placeFlags) undecodable(drop advice.Suggestion) string {
 	suggest := f.suggest()
 	return fmt.Sprintf("%s; to remove such entries: %s", drop.Why, suggest.Line(suggest.Arguments(drop)))
@@ -287,8 +288,8 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 }
 
 // refuseCluster returns an error if a command that acts only on stores and files was called for a cluster. The error
-// suggests a program and arguments that do the same in a cluster, followed by the command's flags except for the flags
-// that but lists.
+// suggests a program and arguments that do the same in a cluster, followed by the command's flags, except for the flags
+// in but.
 func (f *placeFlags) refuseCluster(program string, args []string, but ...string) error {
 	if f.store != "" || f.live != nil {
 		return nil

@@ -78,14 +78,14 @@ each line, for reviewers or as an artifact of CI. Except with -o html, --apply o
 KUBECTL_EXTERNAL_DIFF, plans are printed as soon as they are made, and are not kept
 in memory.
 
-An apply does not remove fields that the manifest lacks but that an Update entry
-owns, such as the entry of a client-side kubectl apply or of Helm 3. The plan names
-these fields, and the command that allows the manager to remove them, only for
-entries at the document's API version with one of these owners: the manager itself,
-a command of kubectl such as kubectl edit, or a manager that also owns a field of
-the manifest. Other updaters may be controllers, whose fields only --drift lists.
-For the manager kubectl, the plan shows the fields that kubectl apply --server-side
-first moves to its own Apply entry and then removes.
+If the manifest lacks a field that an Update entry owns, an apply does not remove
+the field. Client-side kubectl apply and Helm 3, for example, leave such entries.
+The plan names such fields, and the command that allows the manager to remove them,
+only for entries at the document's API version with one of these owners: the manager
+itself, a command of kubectl such as kubectl edit, or a manager that also owns a
+field of the manifest. Other updaters may be controllers; only --drift lists their
+fields. For the manager kubectl, the plan shows the fields that kubectl apply
+--server-side first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These are objects that kubectl apply or the manager
@@ -104,7 +104,7 @@ So --apply applies nothing if an object that would change has a kind or namespac
 that the parent does not name.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
-The plan shows each decision with its rule, and what the apply does after those
+The plan shows each decision with its rule, and what the apply would do after these
 decisions. Conflicts that no rule matches, and conflicts that a rule refuses,
 remain.
 
@@ -156,7 +156,7 @@ first of 3, 2, 4 and 1 that applies to any of them.`,
 	flags.addPolicy(cmd)
 	flags.pruning.add(&flags.placeFlags)
 	cmd.Flags().BoolVar(&flags.plain, "plain", false,
-		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
+		"compare literally, as for custom resources without defaults: no defaults are set, and 1000m differs from 1")
 	cmd.Flags().BoolVar(&flags.offline, "offline", false, "plan without dry runs of the server")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false,
 		"plan an apply that takes over the fields in conflict; cannot be used with --policy")
@@ -324,7 +324,8 @@ func (f *planFlags) exitStatus(worst plans.Outcome, others, failed int) int {
 	return 0
 }
 
-// planDocuments plans every document, as eachPlan does, and returns all plans, and the documents that have none.
+// planDocuments plans every document, as eachPlan does. It returns the plans, and the documents that could not be
+// planned.
 func (f *planFlags) planDocuments(
 	p place.Place, docs []document.Document,
 ) (planned []planning.Planned, failed []planning.Document) {
@@ -413,7 +414,7 @@ func (f *planFlags) noteRead(d *planning.Document) {
 	}
 }
 
-// noteUnasked prints notes about the plans that were made without a dry run, by reason.
+// noteUnasked prints a note for each reason why plans were made without a dry run.
 func (f *planFlags) noteUnasked(count map[planning.Unasked]int) {
 	if n := count[planning.IsForbidden]; n > 0 {
 		f.env.NoteUnread(fmt.Errorf("you lack the permission to apply %s: planned without the server, which may refuse or "+

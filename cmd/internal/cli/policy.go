@@ -71,10 +71,11 @@ first rule that matches decides:
   share     take the owners' value, and become an owner too
   refuse    keep the conflict, as if there was no rule
 
-A kind without a group, such as Service, matches in all groups. With a group, it
-matches in this one: Deployment.apps or, in the core group, Service. with a dot.
+A kind without a group, such as Service, matches in all groups. A kind with a group
+matches only in this group: Deployment.apps or, in the core group, Service. (with a
+trailing dot).
 
-If a field has several owners, or something in it is also in conflict, the rules
+If a field has several owners, or fields in it are also in conflict, the rules
 decide each conflict separately, and the decision that changes least wins: refuse
 before give-up, give-up before share, and share before force.
 
@@ -86,8 +87,8 @@ commands report --policy, report --drift and plan --drift use permissions:
   - managers: [my-operator]
     fields: [.metadata.finalizers, '.metadata.annotations["example.com/*"]']
 
-Exit status: 0 on success, 1 on any error; policy test uses other statuses, see its
-help.`,
+Exit status: 0 on success, 1 on any error; policy test uses other statuses (see its
+help).`,
 		Example: `  tenure policy init -A --field-manager helm > tenure.yaml
   tenure policy test tenure.yaml -f manifests/ --field-manager helm
   tenure plan -f manifests/ --field-manager helm --policy tenure.yaml`,

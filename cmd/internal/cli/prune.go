@@ -175,8 +175,8 @@ func severity(p view.Pruned) int {
 	return 2
 }
 
-// appliedBy returns who applied an object: "kubectl apply" if the object has the annotation of kubectl apply, otherwise
-// the manager if it has an Apply entry, otherwise "".
+// appliedBy returns the name of the applier of an object: "kubectl apply" if the object has the annotation of kubectl
+// apply, otherwise the manager if it has an Apply entry, otherwise "".
 func appliedBy(t *place.Target, manager string) string {
 	object := &unstructured.Unstructured{Object: t.Object}
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {

@@ -104,7 +104,7 @@ something could not be read or compared; stderr names it.`,
 	}
 	flags.add(env, cmd)
 	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
-		"report managers that have not written for `DURATION`, such as 720h, as silent")
+		"report a manager as silent if it has not written for `DURATION`, such as 720h")
 	addManager(cmd, &flags.applier, kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
 	cmd.Flags().StringVar(&flags.policy, "policy", "",
@@ -248,8 +248,8 @@ func (f *reportFlags) noteUnmanaged(t *place.Target) {
 	}
 }
 
-// driftOf is the drift of an object until all objects are sorted: its text or JSON, so that the object itself can be
-// freed. Only -o html keeps the object.
+// driftOf keeps the drift of an object until all objects are sorted. It contains the drift as text or JSON, so that the
+// object itself can be freed. With -o html, it contains the object instead.
 type driftOf struct {
 	reference, namespace string
 	written              []byte
@@ -352,8 +352,8 @@ func objectOf(t *place.Target) report.Object {
 // called for each object.
 type visitor func(namespace string, isServed func(schema.GroupVersionKind) bool) (look func(*place.Target))
 
-// visit calls begin, and calls the function that begin returns with each object that the arguments select. Its error
-// joins the errors of objects that could not be read.
+// visit calls begin, which returns a function. It then calls this function with each object that the arguments select.
+// The error of visit joins the errors of objects that could not be read.
 func (f *reportFlags) visit(args []string, begin visitor) error {
 	if f.live != nil || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		f.named = args
@@ -418,8 +418,8 @@ func (f *reportFlags) visitKinds(p place.Place, args []string, begin visitor) er
 	return err
 }
 
-// deprecatedKinds are kinds whose objects are derived from other objects, by servers or controllers. The other objects
-// are in the report.
+// deprecatedKinds are kinds whose objects servers or controllers derive from other objects. The report contains these
+// other objects.
 var deprecatedKinds = []string{"componentstatuses", "endpoints"}
 
 // reportedKinds returns the kinds to report on: all that the user named. If none was named, it leaves out deprecated

@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// suggest returns the arguments of suggested commands, with all flags of this command that select the place, so that
-// suggestions act on the same place. All suggested commands are made here.
+// suggest returns the functions that turn suggestions into commands. The commands get all flags of this command that
+// select the place, so that they act on the same place. All suggested commands are made here.
 func (f *placeFlags) suggest() view.Suggest { return f.suggestFor(objectArguments) }
 
 // suggestFor is like suggest, but gets the arguments that select objects from the function objects.

@@ -128,8 +128,8 @@ func (f *uiFlags) serve(args []string) error {
 	})
 }
 
-// typesIn returns a function that returns the type of a kind. It locks, because the place does not support concurrent
-// reads.
+// typesIn returns a function that returns the type of a kind. The function holds a lock, because the place does not
+// support concurrent reads.
 func typesIn(ctx context.Context, c *place.Cluster) func(schema.GroupVersionKind) *typed.Type {
 	var mu sync.Mutex
 	return func(gvk schema.GroupVersionKind) *typed.Type {

@@ -341,8 +341,8 @@ func (w *watcher) observe(e cluster.Event, when time.Time) error {
 	return w.tell(when, func() []fights.Finding { return w.tracker.Observe(tree, when) })
 }
 
-// tell calls observe, which passes an event to the tracker, and reports the findings. The argument when is the time of
-// the event.
+// tell calls observe, which passes an event to the tracker and returns the findings. It then prints the findings. The
+// argument when is the time of the event.
 func (w *watcher) tell(when time.Time, observe func() []fights.Finding) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
