@@ -11,9 +11,9 @@
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest definitions DIR|FILE…|--kubeconfig FILE
 //
-// This subcommand compares Tenure with upstream for the schemas of CustomResourceDefinitions, by random writes without
-// a server. It prints counts for each definition, and the shortest history with a difference that is not listed in
-// doc/differences.md.
+// This subcommand compares Tenure with upstream. It makes random writes to objects of CustomResourceDefinitions with
+// both engines, without a server. It prints counts for each definition, and the shortest history with a difference that
+// is not listed in doc/differences.md.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest resources --kubeconfig FILE GROUP|RESOURCE.GROUP…
 //
@@ -180,7 +180,7 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	return failed, errors.Join(err, ctx.Err()) // after an interrupt, the results so far are printed
 }
 
-// write creates a file, and passes it to the function to. If the name is empty, write does nothing.
+// write creates a file, and calls the function to with the file. If the name is empty, write does nothing.
 func write(name string, to func(io.Writer) error) (err error) {
 	if name == "" {
 		return nil

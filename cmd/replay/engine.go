@@ -31,8 +31,8 @@ import (
 // the result of upstream's field manager: no server has validated the object, or set fields that only servers set.
 const besideUpstream = "recorded beside upstream"
 
-// engine replays traces recorded beside upstream, and traces whose kind only files of schemas define. It does what a
-// field manager does and, if a server recorded the trace, also sets the metadata that every server sets. Requests that
+// engine replays traces recorded beside upstream, and traces whose kind only the files of --schema define. It does what
+// a field manager does. If a server recorded the trace, it also sets the metadata that every server sets. Requests that
 // do not write the object, such as for the version, succeed.
 type engine struct {
 	env     *process.Env

@@ -174,8 +174,8 @@ func (s *Server) Stop() {
 type Controllers struct{ cmd *exec.Cmd }
 
 // StartControllers starts a kube-controller-manager for a server of [Start] or [StartAlone] whose files are in dir.
-// Each controller uses its own ServiceAccount, as in a real cluster, so that its permissions are the server's default
-// roles.
+// Each controller uses its own ServiceAccount, as in a real cluster. So the server's default roles decide what the
+// controller may do.
 func StartControllers(ctx context.Context, binary, dir string, s *Server) (*Controllers, error) {
 	port, err := FreePort()
 	if err != nil {

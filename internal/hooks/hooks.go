@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// DecodeSet is fieldpath.Parse, and returns its *Set, for a text of any length and with other limits.
+	// DecodeSet is fieldpath.Parse for a text of any length and with the given limits. It returns the *fieldpath.Set.
 	DecodeSet func(text string, maxDepth, maxMembers int) (any, error)
 	// SetOf returns the set of a level. See fieldsets.Builder for its type.
 	SetOf any
@@ -21,8 +21,8 @@ var (
 	// the list would be written unchanged.
 	ReadEntries func(obj runtime.Object, into any) (isCurrent bool, err error)
 	// SetEncoded sets the fields of a *managedfields.Entry from NewEntry to fieldsV1, without decoding them. This
-	// project must have encoded them, because the entry would own wrong fields for any other text. The entry shares
-	// them.
+	// project must have encoded fieldsV1, because with any other text, the entry would own the wrong fields. The entry
+	// shares the memory of fieldsV1.
 	SetEncoded func(entry any, fieldsV1 *metav1.FieldsV1)
 	// BeAsUpstream makes a *fieldmanager.FieldManager accept all manager names that upstream accepts, and reject
 	// objects with upstream's error texts.

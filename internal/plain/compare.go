@@ -38,8 +38,8 @@ func Compare(a, b string) int {
 }
 
 // differ returns where two texts differ: i is the end of the common prefix, or the start of the escape that contains
-// it. isString reports whether i is in a string. start is the start of the name or value that contains i or, between
-// values, of the last one before i.
+// it. isString reports whether i is in a string. start is the start of the name or value that contains i. If i is
+// between values, start is the start of the last name or value before i.
 func differ(a, b string) (i, start int, isString bool) {
 	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
 		switch c := a[i]; {

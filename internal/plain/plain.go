@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It allocates nothing. It is
-// also false for names that are not plain.
+// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It allocates nothing. For
+// names that are not plain, it always returns false.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."
@@ -108,7 +108,8 @@ func number(text string) int {
 // values, or 0.
 func String(text string) int { return quoted(text, false) }
 
-// quoted is String, or the same for the name of a key field: servers escape <, > and & only in values.
+// quoted is String for values. If isName is true, it does the same for the name of a key field: servers escape <, > and
+// & only in values.
 func quoted(text string, isName bool) int {
 	if text == "" || text[0] != '"' {
 		return 0

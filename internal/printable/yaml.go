@@ -26,8 +26,9 @@ func Marshal(v any) ([]byte, error) {
 // it is the YAML of sigs.k8s.io/yaml, as in kubectl.
 //
 // The encoder escapes ASCII control characters, and uses double quotes for them, but it writes other characters that
-// are not printable unescaped, in any style. Here such a character is encoded as a control character, which makes the
-// encoder use double quotes, and a mark, which is replaced by the escape afterwards:
+// are not printable unescaped, in any style. So YAML replaces such a character by a control character and a mark before
+// it encodes the data. The control character makes the encoder use double quotes. Afterwards, YAML replaces the control
+// character and the mark by the escape:
 //
 //	"a\u202eb"  →  "a\x01M0x0000202eb"  →  k: "a\x01M0x0000202eb"  →  k: "a\u202eb"
 //
@@ -94,6 +95,6 @@ func number(text string) any {
 	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return u
 	}
-	f, _ := strconv.ParseFloat(text, 64) // an infinity, which YAML has, if it is too large
+	f, _ := strconv.ParseFloat(text, 64) // if the number is too large, f is an infinity, which YAML has
 	return f
 }

@@ -100,7 +100,7 @@ func (w Write) Filters() map[string]fieldpath.Filter {
 
 // Restore returns tree, which is about to be stored, with live's values of all fields that the write must not change:
 // the reset fields, and, for a write to the status of a custom resource, everything except the status. If metadata is
-// reset, managed fields are live's, too. The result shares memory with both.
+// reset, the result has live's managed fields, too. The result shares memory with both.
 func (w Write) Restore(live, tree map[string]any) map[string]any {
 	if !w.IsBuiltin && w.Subresource == "status" && w.Types.HasStatus(w.Kind) {
 		return Restore(tree, live, fieldpath.NewSet(status))

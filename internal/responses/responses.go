@@ -29,9 +29,11 @@ type Object interface {
 
 // Memory remembers how a server responded to applies. It defines which applies can be skipped:
 //
-// An apply is known to change nothing if the server itself returned the object unchanged for the same intent, of the
-// same manager with the same options, and since then neither the object nor the definition of its kind has changed, and
-// the cache has all writes of this process to the object.
+// An apply is known to change nothing if all of this is true:
+//
+//   - The server itself has returned the object unchanged for the same intent, manager and options.
+//   - Since then, the object and the definition of its kind have not changed.
+//   - The cache has all writes of this process to the object.
 //
 // The object is the same if its UID, its fields and its entries are the same, apart from parts that the apply does not
 // change. Every other apply is sent. Forgetting a response is always safe. The zero Memory is ready for use, also by
@@ -55,7 +57,8 @@ const maxRecords = 1 << 17
 // finds it.
 //
 //	floor != ""   every write of this process to the object has a resourceVersion ≤ floor
-//	floor == ""   no such version is known since the write at lost; the response to a later request will show one
+//	floor == ""   no such resourceVersion is known: there was no write yet (lost is 0), or a write with an unknown
+//	              resourceVersion was recorded at the time lost; the response to a request after lost sets floor
 type record struct {
 	floor     string
 	lost      uint64
@@ -73,9 +76,9 @@ type response struct {
 	state      state
 }
 
-// learnt is a response. If the returned object differs from the cached one, learnt has the returned object in JSON, and
-// is valid only for this resourceVersion of the object. The two objects differ if a cache drops fields, a Go struct
-// encodes values differently, or a new definition adds defaults.
+// learnt is a response. If the returned object differs from the cached one, the field object has the returned object in
+// JSON. The response is then valid only while the cached object has the resourceVersion in the field version. The two
+// objects differ if a cache drops fields, a Go struct encodes values differently, or a new definition adds defaults.
 type learnt struct {
 	response
 	object, version string
@@ -99,15 +102,15 @@ type Request struct {
 	// Intent is the intent in JSON.
 	Intent []byte
 	// Definition identifies the definition of the kind, and everything else that the server's response depends on. It
-	// must be comparable; it is nil if that is not known.
+	// must be comparable; it is nil if they are not known.
 	Definition any
 	// Cached is the cached object; nil if there is none.
 	Cached Object
 	// LeavesStatus means that the apply does not change the status.
 	LeavesStatus bool
 	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds. A cached Go struct of
-	// another kind may lack stored fields; then the object is the same if its resourceVersion is the same. The
-	// resourceVersion is also compared if the cache strips managed fields.
+	// another kind may lack stored fields. For such a struct, the resourceVersions are compared, too. They are also
+	// compared if the cache strips managed fields.
 	IsStoredAsStruct bool
 }
 
@@ -117,7 +120,7 @@ type Pending struct {
 	request  Request
 	record   *record
 	begun    uint64
-	response // what a remembered response must equal to make the request known
+	response // the request is known if a remembered response equals this one
 }
 
 // Begin starts a request. [Pending.Send] sends it.
@@ -140,10 +143,10 @@ func (m *Memory) Begin(r Request) *Pending {
 // aSecondLater is a duration after which a server certainly dates entries with a later second.
 const aSecondLater = 2 * time.Second
 
-// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second. The
-// merged object may differ from the stored one even if the stored result does not. Then the manager's entry gets a new
-// time, and in a later second it moves behind other entries, unless it is already the last Apply entry. entries are the
-// object's entries.
+// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second.
+// Even if the server stores nothing, the merged object may differ from the stored one. In this case, the server gives
+// the manager's entry a new time. In a later second, this time moves the entry behind other entries, unless the entry
+// is already the last Apply entry. The argument entries has the object's entries.
 func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	if time.Since(p.record.since) >= aSecondLater {
 		return true
@@ -224,8 +227,8 @@ func (r *record) isReached(version string) bool {
 	return IsReached(version, r.floor)
 }
 
-// IsKnown reports whether it is known that the server would respond to the request with the cached object; see
-// [Memory].
+// IsKnown reports whether it is known that the request would change nothing on the server; see [Memory]. The server
+// would then respond with the cached object, or with the object that [Pending.Object] returns.
 func (p *Pending) IsKnown() bool {
 	if p.state.uid == "" { // there is no cached object, or its state is unknown
 		return false
@@ -345,7 +348,8 @@ func KeyOf(kind schema.GroupKind, obj metav1.Object) Key {
 	return Key{kind, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 
-// IsReached reports whether a resourceVersion is not older than another one. It is true if they can't be compared.
+// IsReached reports whether a resourceVersion is equal to another one or newer. It returns false if they can't be
+// compared.
 func IsReached(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0

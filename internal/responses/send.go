@@ -45,13 +45,13 @@ type Served struct {
 	IsSame bool
 	// Object is the object in JSON if it differs from the cached one and the caller can return it as a response.
 	Object string
-	// Entries are the object's managed fields; nil means those of the cached object.
+	// Entries are the object's managed fields; nil means the cached object's managed fields.
 	Entries []metav1.ManagedFieldsEntry
 	// HasWritten is false for a dry run, and for a request that was rejected. Send sets it.
 	HasWritten bool
 }
 
-// Outcome is what happened with a request.
+// Outcome is the result of sending a request.
 type Outcome struct {
 	// Plan is the plan of the sent intent, if Resolve needed one; Resolution has the intent after conflicts were
 	// resolved.
@@ -80,7 +80,7 @@ func (p *Pending) Send(ctx context.Context, s Sending) (out Outcome, err error) 
 		if readErr != nil || live == nil {
 			return out, err
 		}
-		// Empty if the object has changed since; then the plan finds the current conflicts.
+		// If the object has changed since the response, found is empty, and the plan finds the current conflicts.
 		found, _ := plans.FoundBy(err, live, nil)
 		p.remember(s.Intent, found)
 		next, resolveErr := s.plan(ctx, live, found)
@@ -102,8 +102,8 @@ func mayHaveWritten(err error) bool {
 }
 
 // foundBefore returns the conflicts that the server found when an intent for the object was last sent, if their owners
-// still own the fields. So conflicts that a plan can't find, because they are at other versions, are decided without
-// another 409.
+// still own the fields. A plan can't find conflicts at other versions. With the conflicts of the last response, these
+// can be decided without another 409.
 func (p *Pending) foundBefore() conflicts.Conflicts {
 	p.memory.mu.Lock()
 	found := p.record.found[p.request.By]
@@ -132,9 +132,9 @@ func (p *Pending) remember(intent *unstructured.Unstructured, found conflicts.Co
 // decides reports whether conflicts are decided here.
 func (s Sending) decides() bool { return s.FieldManager != nil && s.Resolve != nil && !s.Plan.Force }
 
-// plan plans the intent for an object, and resolves its conflicts if Resolve decides all of them. The conflicts are
-// those that a server found, or else the plan's. The plan is nil if it is not needed, or if the intent can't be
-// planned.
+// plan plans the intent for an object, and resolves its conflicts if Resolve decides all of them. If a server found
+// conflicts, plan resolves these; otherwise, it resolves the conflicts that the plan finds. The plan is nil if it is
+// not needed, or if the intent can't be planned.
 func (s Sending) plan(ctx context.Context, live Object, found conflicts.Conflicts) (out Outcome, err error) {
 	if !s.decides() {
 		return out, nil

@@ -27,7 +27,7 @@ var decoderLine = regexp.MustCompile(
 	`^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\n +)?line (\d+): `)
 
 // Unreadable returns the error of a decoder without the text that it could not decode, which may be a Secret. The error
-// has the line, and the decoder's words if they quote nothing; otherwise, what was expected.
+// names the line. It contains the decoder's words if they quote nothing; otherwise, it says what was expected.
 func Unreadable(err error, linesBefore int, expected string) error {
 	text, line, shown := err.Error(), 1, "expected "+expected
 	if found := decoderLine.FindStringSubmatch(text); found != nil {

@@ -52,7 +52,8 @@ func hexByte(code string) string {
 	return string([]byte{byte(char)})
 }
 
-// unescaped decodes an escape. An unknown escape becomes the character after the backslash, and a folded line nothing.
+// unescaped decodes an escape. An unknown escape becomes the character after the backslash. An escaped line break
+// becomes nothing.
 func unescaped(escape string) (char string) {
 	if json.Unmarshal([]byte(`"`+escape+`"`), &char) == nil {
 		return char

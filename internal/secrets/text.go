@@ -27,7 +27,7 @@ const (
 // The time is linear in the values, and limited for the text: if too much of it is encoded, the result is [LeftOut].
 func WithoutValues(text string, trees ...map[string]any) string { return Hide(trees...)(text) }
 
-// Hide returns a function that does the same as [WithoutValues] for several texts, which share its limit.
+// Hide returns a function that does the same as [WithoutValues] for several texts, which share one limit.
 func Hide(trees ...map[string]any) func(text string) string {
 	runs, work := runsOf(trees), 0
 	return func(text string) string {
@@ -72,7 +72,7 @@ func hide(text string, runs map[string]bool, work *int) string {
 	return out.String()
 }
 
-// runsOf returns all parts with hiddenLength bytes of the values of Secrets, and the values that are shorter.
+// runsOf returns all parts of the values of Secrets that are hiddenLength bytes long, and all values that are shorter.
 func runsOf(trees []map[string]any) map[string]bool {
 	runs, work := map[string]bool{}, 0
 	add := func(s spelling) {

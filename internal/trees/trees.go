@@ -67,7 +67,7 @@ func Number(v any) any {
 // at most size.
 func IsWithin(v any, depth, size int) bool { return isWithin(v, depth, &size) }
 
-// isWithin is IsWithin; left is the part of size that v may still use.
+// isWithin implements IsWithin. left is the part of size that v may still use.
 func isWithin(v any, depth int, left *int) bool {
 	if *left--; *left < 0 || depth < 0 {
 		return false

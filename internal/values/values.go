@@ -13,8 +13,8 @@ import (
 // CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of updated
 // that old does not have is invalid under the rules for stored objects, which allow unknown fields and duplicates.
 // Parts that are equal in old are always treated as valid. ok is also false if the values exceed the limits of
-// [typed.Type.Validate]. except is the path of an entry that is omitted if both values have maps with other entries
-// around it.
+// [typed.Type.Validate]. except is the path of a map entry that the comparison omits, if both values have the map and
+// the map has other entries in both.
 var CompareAndValidate = hooks.CompareAndValidate.(func(
 	s *typed.Semantics, t *typed.Type, old, updated any, except ...string) (c typed.Comparison, ok bool))
 

@@ -85,7 +85,7 @@ func ThingTypes(t testing.TB) *openapi.Registry {
 	return types
 }
 
-// Start is the time of writes of NewManager and WidgetManager.
+// Start is the time of writes with managers from NewManager and WidgetManager.
 var Start = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 
 // NewManager returns a FieldManager for Things at a version.

@@ -23,7 +23,7 @@ func Update(m *fieldmanager.FieldManager, live, obj runtime.Object, manager stri
 	return r.Object, err
 }
 
-// Options returns options after the functions changed them.
+// Options returns o with the changes that the functions make.
 func Options(o fieldmanager.Options, change ...func(*fieldmanager.Options)) fieldmanager.Options {
 	for _, f := range change {
 		f(&o)

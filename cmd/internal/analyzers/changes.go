@@ -41,8 +41,9 @@ var (
 		"SetMetaDataLabel", "SetMetaDataAnnotation", "Accessor"}
 )
 
-// changesOf returns the kind of a function's changes to a variable before a call, as far as the code shows it, and
-// the position of the first change. The position is invalid if other functions may change the variable, too.
+// changesOf returns the kind of the changes that a function makes to a variable before a call, as far as the code shows
+// them. It also returns the position of the first change. The position is invalid if other functions may change the
+// variable, too.
 func changesOf(pass *analysis.Pass, body *ast.BlockStmt, obj types.Object, call *ast.CallExpr) (kind, token.Pos) {
 	found, first := nothing, token.NoPos
 	own := innermost(body, call.Pos())
@@ -146,7 +147,7 @@ func sharesMetadata(pass *analysis.Pass, e ast.Expr, obj types.Object) (isMentio
 	return isMentioned
 }
 
-// isAlias reports whether an expression's value shares memory with a variable, and not only with the metadata.
+// isAlias reports whether an expression's value shares memory with a variable, and not only with its metadata.
 func isAlias(pass *analysis.Pass, e ast.Expr, obj types.Object) bool {
 	if address, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && address.Op == token.AND {
 		root, path := rootOf(pass, address.X)
@@ -174,7 +175,7 @@ func isIdent(e ast.Expr) bool {
 
 func isMetadata(path []string) bool { return len(path) > 0 && slices.Contains(metadataFields, path[0]) }
 
-// rootOf returns the variable that an expression selects a part of, and the selected fields.
+// rootOf returns the variable at the root of a selector expression, and the selected fields.
 func rootOf(pass *analysis.Pass, e ast.Expr) (root types.Object, path []string) {
 	for {
 		switch v := ast.Unparen(e).(type) {

@@ -60,8 +60,8 @@ const maxReadings = 10
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the subresource
-	// is set, even if its value is "" (the main resource).
+	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the
+	// subresource is set, even if its value is "" (the main resource).
 	isTarget bool
 	// undecodable is true if the flags select the undecodable entries of all managers.
 	undecodable bool

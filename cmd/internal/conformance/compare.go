@@ -40,8 +40,8 @@ type state struct {
 	managers  map[string]bool // the managers in the trace
 
 	stored map[string]any // the current recorded object
-	// updated is the latest time in an entry. second is the time to which the recorded clock last advanced. before was
-	// the value of updated at that moment.
+	// updated is the latest time in an entry. second is the time to which the recorded clock last advanced. before is
+	// the value that updated had at that moment.
 	updated, before time.Time
 	second          string
 	// asked is the last write. redefined is true if the schema has changed.
@@ -179,7 +179,7 @@ var controllers = []string{"kube-controller-manager", "kube-scheduler", "kubelet
 
 const errForeign = recorded.Unfit("a controller writes the object, too: run this where no controllers run")
 
-// saysOf returns what a description says about something that only one response has.
+// saysOf returns the word that a description uses for something that only one of the responses has.
 func saysOf(isGot bool) string {
 	if isGot {
 		return "unexpected"
@@ -231,8 +231,8 @@ func (w *write) compareOwners(add adder) {
 	}
 }
 
-// compareTimes compares whether an entry has a time, and whether this time is later than all times before the clock
-// last advanced.
+// compareTimes compares whether an entry has a time, and whether this time is later than all times from before the last
+// advance of the clock.
 func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	d.what = timeOf
 	switch {

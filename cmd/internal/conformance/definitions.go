@@ -250,8 +250,8 @@ func (d *Definitions) Run(ctx context.Context, options DefinitionsOptions) {
 	}
 }
 
-// Write writes a table of the definitions, and the shortest failed history of each. failed reports whether there is
-// one. The error reports bad definitions, or that there is no definition.
+// Write writes a table of the definitions, and the shortest failed history of each. failed reports whether any history
+// failed. The error reports bad definitions, or that there is no definition.
 func (d *Definitions) Write(w io.Writer) (failed bool, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	title, more := "DEFINITION", ""

@@ -112,7 +112,7 @@ func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map
 	out[path.String()] = leaf{at: path, value: v}
 }
 
-// nameOf returns the element by which a set contains an item.
+// nameOf returns the path element that selects an item in a set; if the set does not contain the item, its index.
 func nameOf(owned *fieldpath.Set, index int, item any) (name fieldpath.PathElement) {
 	name = fieldpath.IndexElement(index)
 	match := func(element fieldpath.PathElement) {

@@ -24,8 +24,8 @@ import (
 type Report struct {
 	Server  string
 	Version apiversion.Info
-	// Missing names what the server lacks, so that all traces of custom resources are skipped; "" if it lacks
-	// nothing.
+	// Missing says what the server lacks for custom resources; "" if it lacks nothing. If Missing is set, the traces of
+	// custom resources are skipped.
 	Missing string
 	At      time.Time
 	Results []Result
@@ -35,11 +35,11 @@ type Report struct {
 type Result struct {
 	// Trace is the name of the trace, and About its description.
 	Trace, About string
-	// Rules are the rules that the server breaks, the verdict first; empty if the trace passed. A rule is "" if the
-	// broken rule is not in doc/spec.md, but is common to the whole Kubernetes API.
+	// Rules are the rules that the server breaks, the verdict first (see verdicts); empty if the trace passed. A rule
+	// is "" if the broken rule is not in doc/spec.md, but is common to the whole Kubernetes API.
 	Rules []string
-	// Step describes the step that differs, Differences the differences, and Diff compares the recorded response with
-	// the server's.
+	// Step describes the step that differs, and Differences describes the differences. Diff compares the recorded
+	// response with the server's response.
 	Step, Diff  string
 	Differences []string
 	// Skipped is the reason why the trace did not run.
@@ -104,7 +104,7 @@ func (r *Report) Counts() map[string]int {
 	return out
 }
 
-// Broken is a rule that the server breaks, with the number of traces in which it does.
+// Broken is a rule that the server breaks, with the number of traces in which the server breaks it.
 type Broken struct {
 	Rule
 	Traces int

@@ -34,8 +34,8 @@ const (
 type difference struct {
 	*write
 	what what
-	// extra is true if something is only in the response of the server under test; missing, if it is only in the
-	// recorded response.
+	// extra is true if something is only in the response of the server under test. missing is true if something is only
+	// in the recorded response.
 	extra, missing bool
 	// at is the path of the difference, in the object or in the entry.
 	at fieldpath.Path
@@ -43,13 +43,13 @@ type difference struct {
 	entry key
 	// own is true if the entry belongs to the write's manager.
 	own bool
-	// renamed is true if another manager's entry has the same fields; rekeyed, if another entry of the same manager
-	// has them.
+	// renamed is true if another manager's entry has the same fields. rekeyed is true if another entry of the same
+	// manager has them.
 	renamed, rekeyed bool
 	// isEmpty is true if the entry owns no fields.
 	isEmpty bool
-	// isContainer is true if the entry has other fields below the path; stays, if the recorded write did not change
-	// the entry.
+	// isContainer is true if the entry has other fields below the path. stays is true if the recorded write did not
+	// change the entry.
 	isContainer, stays bool
 
 	text string

@@ -51,8 +51,8 @@ type served struct {
 	documents map[schema.GroupVersion][]byte // OpenAPI v3
 }
 
-// RunServed sends random writes to a server, and computes them with both engines. Unless from.Keep is set, it deletes
-// the objects that it created.
+// RunServed sends random writes to a server, and makes the same writes with both engines in this process. Unless
+// from.Keep is set, it deletes the objects that it created.
 func RunServed(ctx context.Context, config *rest.Config, from ServedOptions, options DefinitionsOptions) (
 	d *Definitions, err error) {
 	config = rest.CopyConfig(config)
@@ -278,7 +278,7 @@ type object struct {
 	name     string
 }
 
-// servers returns a function that returns another object of a resource at each call, with a new name.
+// servers returns a function. Each call of this function returns another object of a resource, with a new name.
 func (s *served) servers(gv schema.GroupVersion, r metav1.APIResource) func() oracle.Server {
 	n := 0
 	return func() oracle.Server {

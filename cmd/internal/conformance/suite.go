@@ -2,10 +2,10 @@
 // and compares the responses with kube-apiserver's. Each difference is reported with the rule of doc/spec.md that it
 // breaks.
 //
-// Every trace runs in its own namespace. Differences that are allowed between servers are not compared: generated
-// values, the text of errors, and fields of built-in kinds that no manager in the trace has ever owned, because such
-// fields are defaults of one Kubernetes version. A trace ends at its first step with a difference, because later steps
-// depend on it.
+// Every trace runs in its own namespace. Values that may differ between servers are not compared: generated values, the
+// text of errors, and fields of built-in kinds that no manager in the trace has ever owned, because such fields are
+// defaults of one Kubernetes version. A trace ends at its first step with a difference, because later steps depend on
+// it.
 package conformance
 
 import (
@@ -150,7 +150,8 @@ const namespacesPath = "/api/v1/namespaces"
 
 // cluster is the server, with the objects that were created in it.
 //
-// Invariant: namespaces, and the CustomResourceDefinitions of r, are all objects that must be deleted at the end.
+// Invariant: at the end, exactly the namespaces in the field namespaces, and the CustomResourceDefinitions of r, must
+// be deleted.
 type cluster struct {
 	r          *recorded.Replayer // for requests outside of traces
 	namespaces []string

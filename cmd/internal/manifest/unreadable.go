@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	// ofPath matches errors of the builder about files, folders, patterns and URLs, which do not quote content.
+	// ofPath matches errors of the builder about files, folders, patterns and URLs. These errors do not quote content.
 	ofPath = regexp.MustCompile(`^(?:the path|error reading|the URL passed|pattern|unable to read URL) `)
 	// ofContent matches errors of the builder about the content of files. Its groups are the first words, the file
 	// and the rest.
@@ -30,7 +30,7 @@ var (
 	separator = regexp.MustCompile(`(?m)^---[ \t\r]*(?:#.*)?\n`)
 )
 
-// open returns a reader for the text of a source; for URLs, and for pipes in a folder, an empty one.
+// open returns a reader for the text of a source. For URLs, and for pipes in a folder, the reader is empty.
 func (r *reader) open(source string) io.ReadCloser {
 	text, ok := r.texts[source]
 	if ok || isStream(source) {

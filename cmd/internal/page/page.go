@@ -177,7 +177,7 @@ func prepare(objects []Object) (all []shown, counts map[string]int) {
 	return all, counts
 }
 
-// Hue returns the hue for the nth owner. It is always far from the hues of the previous owners.
+// Hue returns the hue for the nth owner. The hues of any eight successive owners differ by at least 35 degrees.
 func Hue(n int) int { return (80 + n*137) % 360 }
 
 // keysOf returns the keys of the filters that show a line.

@@ -30,8 +30,8 @@ type Env struct {
 	NewUID func() string
 	// Getenv reads environment variables; os.Getenv if nil.
 	Getenv func(string) string
-	// Color says when to print colors: always, never, or auto. auto, or "", means on terminals, unless NO_COLOR is
-	// set.
+	// Color says when to print colors: always, never, or auto. With auto or "", colors are printed on terminals, unless
+	// NO_COLOR is set.
 	Color string
 	// CommandLine is the complete command line, quoted for a shell. Like Color, it is set from the arguments.
 	CommandLine string

@@ -131,8 +131,9 @@ func resourceOf(key string) (r place.StoredResource, ok bool) {
 	return place.StoredResource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
 }
 
-// OpenRecords opens the storage of a store. closeRecords closes it. If OpenRecords has created the file and no objects
-// were stored, closeRecords removes the file. isCreated is true if OpenRecords has created a file that stays.
+// OpenRecords opens the storage of a store. The function closeRecords closes it. If OpenRecords has created the file
+// and no objects were stored, closeRecords removes the file. isCreated is true if OpenRecords has created the file and
+// closeRecords has kept it.
 func OpenRecords(env *process.Env, name string, missing process.MissingStore) (
 	records Local, closeRecords func() (isCreated bool, err error), err error,
 ) {

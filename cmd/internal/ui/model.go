@@ -78,7 +78,7 @@ type Model struct {
 	changed chan struct{} // closed on the next change
 }
 
-// object is an object of the cluster, or an object that does not exist and about which there are facts.
+// object is an object of the cluster, or an object that does not exist but has facts.
 type object struct {
 	summary
 	tree     map[string]any // the latest version; nil if there is none
@@ -124,8 +124,8 @@ func New(o Options) *Model {
 		tracker: fights.New(fights.Options{})}
 }
 
-// Observe adds a version of an object. The caller has replaced the values of Secrets in it, see secrets.Shown. tree
-// must not be changed later.
+// Observe adds a version of an object. The caller has replaced the values of Secrets in it (see secrets.Shown). The
+// caller must not change tree later.
 func (m *Model) Observe(tree map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

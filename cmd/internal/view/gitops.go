@@ -27,8 +27,8 @@ func left(p *planning.Planned) (paths []fieldpath.Path) {
 	return paths
 }
 
-// IgnoreFormats are the output formats for ignore rules, which make GitOps tools leave the same fields to their
-// owners as a policy does: for an Application of Argo CD, and for a HelmRelease and a Kustomization of Flux.
+// IgnoreFormats are the output formats for ignore rules of an Argo CD Application, a Flux HelmRelease and a Flux
+// Kustomization. With these rules, the GitOps tools leave the same fields to their owners as the policy.
 var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 
 // WriteIgnoreRules writes ignore rules for the fields that a policy leaves to their owners, in one of

@@ -12,8 +12,8 @@ import (
 
 // Suggest turns suggestions into command lines.
 type Suggest struct {
-	// Arguments returns the arguments of the command that does what a suggestion says; nil if there is none. Line
-	// returns a command line for a shell.
+	// Arguments returns the arguments of the command that carries out a suggestion; nil if there is none. Line returns
+	// a command line for a shell.
 	Arguments func(advice.Suggestion) []string
 	Line      func(args []string) string
 }

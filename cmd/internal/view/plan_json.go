@@ -35,15 +35,15 @@ type planJSON struct {
 	Changes   []plans.Change      `json:"changes,omitempty"`
 	Ownership []ownershipJSON     `json:"ownership,omitempty"`
 	Conflicts conflicts.Conflicts `json:"conflicts,omitempty"`
-	// Ways, Unavailable and Suggestions are what [conflictreport.Report] has, but without intents.
+	// Ways, Unavailable and Suggestions are copied from a [conflictreport.Report], without the intents.
 	Ways        []conflictreport.WayOut `json:"ways,omitempty"`
 	Unavailable []conflictreport.WayOut `json:"unavailable,omitempty"`
 	Suggestions []advice.Suggestion     `json:"suggestions,omitempty"`
 	// Undecodable suggests to remove the entries that can't be decoded.
 	Undecodable []advice.Suggestion `json:"undecodable,omitempty"`
 	Decisions   []DecidedJSON       `json:"decisions,omitempty"`
-	// Drift are the drifting fields: neither the manifest nor an owner with permission accounts for them. Unowned are
-	// the fields that nobody owns.
+	// Drift are the drifting fields: the manifest lacks them, and only managers without permission own them. Unowned
+	// are the unowned fields.
 	Drift   []driftJSON      `json:"drift,omitempty"`
 	Unowned []excess.Drifted `json:"unowned,omitempty"`
 	// Leftovers are suggestions about fields that the manifest lacks, but that stay because Update entries own them.

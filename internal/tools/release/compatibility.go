@@ -23,9 +23,9 @@ var maintained = []kubernetes{{"v0.35.0", "v0.23.0"}, {"v0.36.3", "v0.24.1"}, {"
 // compatibilityPage is the document with the table.
 const compatibilityPage = "doc/compatibility.md"
 
-// compatibility tests the released modules with Kubernetes versions, either minors such as 0.35 or all, and compares
-// the results with the lines of the table, or writes the lines. It does not test a module that requires a newer
-// version.
+// compatibility tests the released modules with the given minor versions of Kubernetes, such as 0.35, or with all
+// versions in maintained. It compares the results with the lines of the table, or writes the lines. It does not test a
+// module that requires a newer version.
 func (all *modules) compatibility(minors []string, write bool) error {
 	page, err := os.ReadFile(filepath.Join(all.root, compatibilityPage))
 	if err != nil {
@@ -58,8 +58,8 @@ func (all *modules) compatibility(minors []string, write bool) error {
 	return os.WriteFile(filepath.Join(all.root, compatibilityPage), []byte(text), 0o666)
 }
 
-// testWith tests the modules that do not require a newer version than k, in a workspace with these modules and a user's
-// module at that version, and returns a line of the table. Random searches run only with the newest version.
+// testWith tests the modules that do not require a newer version than k. It tests them in a workspace that also has a
+// user's module at version k, and returns a line of the table. Random searches run only with the newest version.
 func (all *modules) testWith(k kubernetes) (line string, err error) {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {

@@ -19,7 +19,7 @@ type rehearsal struct {
 	args    []string // to run the command with; ROOT in them is the root of the repository
 	program string   // the folder of a program to build and run, relative to the root
 	imports []string // the modules that the program imports, relative to the root module
-	doc     string   // a package to read the documentation of, relative to the root module
+	doc     string   // the package whose documentation is read, relative to the root module
 }
 
 // tenure applies a manifest with the command, and runs a program that calls the library and the API server.
@@ -101,8 +101,8 @@ func (all *modules) rehearse(r rehearsal) error {
 	return nil
 }
 
-// copyTree copies the files that git tracks or would add, and returns a version that is a digest of them, because the
-// module cache never reads a version that it already has.
+// copyTree copies the files that git tracks or would add, and returns a version that is a digest of these files. The
+// version must differ for different files, because the module cache never reads a version again.
 func (all *modules) copyTree(tree string) (version string, err error) {
 	names, err := output(all.root, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
