@@ -184,7 +184,7 @@ func (o *outline) members(n *yaml.Node, depth int, _ bool) error {
 	return nil
 }
 
-// comma writes a comma, unless nothing precedes it.
+// comma writes a comma if a value precedes it.
 func (o *outline) comma() {
 	if last := o.text[len(o.text)-1]; last != ',' && last != '{' && last != '[' {
 		o.text = append(o.text, ',')

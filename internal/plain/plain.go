@@ -1,5 +1,5 @@
 // Package plain recognizes canonical texts in FieldsV1 that can be used without decoding. It does not recognize texts
-// with exponents, or numbers that are neither an int64 nor a fraction. It can compare all canonical texts.
+// with exponents, or whole numbers beyond int64. It can compare all canonical texts.
 package plain
 
 import (

@@ -21,7 +21,7 @@ type Write struct {
 	Types     Types
 }
 
-// Types provides what is known about kinds. *openapi.Registry implements it.
+// Types provides data about kinds. *openapi.Registry implements it.
 type Types interface {
 	Versions(schema.GroupKind) []string
 	// HasStatus reports whether the status of a kind is a subresource.

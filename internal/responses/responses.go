@@ -174,7 +174,7 @@ func (m *Memory) find(key Key) (*record, uint64) {
 }
 
 // stateOf returns the part of the cached object that a response depends on. An apply to the main resource that does not
-// change the status depends neither on the status nor on the entries of its writers.
+// change the status does not depend on the status, or on the entries of managers that write the status.
 func (r Request) stateOf() (s state) {
 	s.uid = r.Cached.GetUID()
 	_, isTree := r.Cached.(*unstructured.Unstructured)

@@ -175,9 +175,9 @@ func isRead(pass *analysis.Pass, fn *ast.FuncDecl, obj types.Object, call *ast.C
 	return flowTo(pass, innermost(fn.Body, call.Pos()), obj, call).isRead
 }
 
-// primaries returns a function that reports whether a variable in a function has the type that the function's
-// reconciler reconciles. A function belongs to the reconciler that another function sets up with For, if both functions
-// are methods of the same type, or if one of them is not a method.
+// primaries returns a function that reports whether a variable in a function has the type of the objects that the
+// function's reconciler reconciles. A function belongs to the reconciler that another function sets up with For, if
+// both functions are methods of the same type, or if one of them is not a method.
 func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
 	reconcilers := map[string][]string{} // by the object's type
 	eachCall(pass, func(call *ast.CallExpr, in *ast.FuncDecl) {
@@ -197,7 +197,7 @@ func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
 	}
 }
 
-// receiver returns the type whose method a function is, or "".
+// receiver returns the receiver type of a method; "" for a function that is not a method.
 func receiver(pass *analysis.Pass, fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""

@@ -173,7 +173,7 @@ func programName(env *process.Env) string {
 	return "tenure"
 }
 
-// useProgramName puts the name that the program was called by into the help texts.
+// useProgramName puts the name with which the program was called into the help texts.
 func useProgramName(root *cobra.Command, program string) {
 	name, ok := pluginName(program)
 	if !ok {

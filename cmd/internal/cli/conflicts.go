@@ -96,7 +96,7 @@ only a server can compare. With several documents, the exit status is the first 
 	cmd.Flags().StringVar(&flags.others, "others", string(conflicts.GiveUp),
 		"`WAY` out of conflicts in fields that --field does not name")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false,
-		"with several documents, list the ones without a conflict, too")
+		"with several documents, also list documents without a conflict")
 	flags.addPolicy(cmd)
 	addDryRun(cmd, &flags.dryRun, true, "do not apply the result of --resolve")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask for confirmation")
@@ -110,7 +110,7 @@ only a server can compare. With several documents, the exit status is the first 
 // waysOut has the values of --resolve and --others.
 var waysOut = []string{string(conflicts.Force), string(conflicts.GiveUp), string(conflicts.Share)}
 
-// rulesOfFlags returns --resolve, --field and --others as a policy.
+// rulesOfFlags returns a policy that decides as --resolve, --field and --others say.
 func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 	for _, flag := range [...][2]string{{"resolve", f.resolve}, {"others", f.others}} {
 		if !slices.Contains(waysOut, flag[1]) {

@@ -32,9 +32,9 @@ func newExtract(env *process.Env) *cobra.Command {
 		Use:   "extract (KIND[/NAME] [NAME…] | -f FILE | --live FILE) --manager NAME",
 		Short: "Print a manifest with the fields that a manager owns",
 		Long: `Extract prints a manifest with the fields that a manager owns, and their live
-values. It omits all other fields, such as fields that only the server sets. Owned
-fields without a live value, such as stringData of a Secret, are also left out, and
-named on stderr. If the manager applies this manifest, it still owns every field in
+values. It omits all other fields, such as fields that only the server sets. It also
+omits owned fields without a live value, such as stringData of a Secret, and names
+them on stderr. If the manager applies this manifest, it still owns every field in
 the manifest. Use extract if a manager's manifest is lost, or if fields were moved
 to a manager that has no manifest yet.
 

@@ -216,8 +216,8 @@ func (f *objectFlags) withObjects(
 	})
 }
 
-// readingBar returns a bar that counts the objects as they are read. The bar shows nothing if the objects are in files,
-// or if neither --app, -A, -l nor --field-selector is set.
+// readingBar returns a bar that counts the objects as they are read. It shows a bar only if the objects are not in
+// files, and --app, -A, -l or --field-selector is set.
 func (f *objectFlags) readingBar() view.Bar {
 	if f.live == nil && (f.all || f.selector != "" || f.fields != "" || f.app != "") {
 		return view.NewBar(f.env, "reading objects", -1)

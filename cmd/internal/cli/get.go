@@ -115,7 +115,7 @@ if a named object does not exist, or on any error.`,
 	return cmd
 }
 
-// deleteTarget deletes an object, on condition that it is still the one that was read.
+// deleteTarget deletes an object, but only if the object has not changed since it was read.
 func deleteTarget(env *process.Env, p place.Place, t *place.Target) error {
 	err := p.Delete(env.Context, t, func(deleted *place.Target) {
 		fmt.Fprintf(env.Stdout, "%s %q deleted\n", document.Resource(deleted.Kind.GroupKind()), deleted.Name)

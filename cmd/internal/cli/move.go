@@ -121,8 +121,8 @@ func (m *moving) writePreview(w io.Writer) {
 	}
 }
 
-// printMoved prints the resulting objects of files, but only if every move succeeded: a user may replace the file with
-// the output, and would lose the objects whose move failed.
+// printMoved prints the resulting objects of files, but only if every move succeeded. Otherwise, a user who replaces
+// the file with the output would lose the objects whose move failed.
 func (m *moving) printMoved() error {
 	m.writePreview(m.env.Stderr)
 	if m.failed > 0 {

@@ -107,7 +107,7 @@ undecodable entries of all managers; the fields of these entries are not known.
 `,
 		example: `  tenure drop deployment/web -n shop --from old-controller
   tenure drop deployments,services -A --from old-controller --dry-run`,
-		from: "that is gone",
+		from: "whose entries are removed",
 		move: func(from, to managedfields.Key, fields *fieldpath.Set, all bool) ownership.Move {
 			return ownership.Drop{From: from}
 		},

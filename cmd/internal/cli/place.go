@@ -38,7 +38,7 @@ type placeFlags struct {
 	cluster *genericclioptions.ConfigFlags
 	// sources has, for each file, the number of its documents that the command plans.
 	sources map[string]int
-	// anyNamespace allows objects in other namespaces than the one on the command line.
+	// anyNamespace allows objects in namespaces other than the command line's.
 	anyNamespace bool
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// pruneFlags are the flags that select what an apply with --prune would delete: kubectl's flags, and --app.
+// pruneFlags are the flags that select the objects that an apply with --prune would delete: kubectl's flags, and --app.
 type pruneFlags struct {
 	prune bool
 	all   bool

@@ -48,14 +48,14 @@ func newUI(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui [KIND…] [-A] [-f FILE|DIR]",
 		Short: "Serve a page that shows who owns what, and what changes",
-		Long: `Ui serves a page on this machine that shows objects and their changes: who owns each
-line; what changed in the last minutes, who changed it, and the old and the new
-value; and the last versions of an object since the command started. The page also
-shows the fights between managers that tenure watch reports, and the applications to
-which the objects belong. With -f, it shows the plan of each manifest, as tenure
-plan makes it, with conflicts and drift. A manifest is planned again when its object
-changes. The page writes nothing; it shows the ways out of conflicts as commands to
-copy.
+		Long: `Ui serves a page on this machine that shows objects and their changes. For each
+line, it shows the owners; for each change in the last minutes, the manager, the old
+value and the new value. It also shows the last versions of an object since the
+command started, the fights between managers that tenure watch reports, and the
+applications to which the objects belong. With -f, it shows the plan of each
+manifest, as tenure plan makes it, with conflicts and drift. A manifest is planned
+again when its object changes. The page writes nothing; it shows the ways out of
+conflicts as commands to copy.
 
 Without KIND, the command follows all kinds that can be listed, except Events and
 Leases. It follows objects in the namespace of -n or of the kubeconfig or, with -A,

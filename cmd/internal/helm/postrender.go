@@ -10,8 +10,8 @@ import (
 )
 
 // SocketVariable is the environment variable through which a post-renderer finds the command that started helm. It
-// names a socket in a folder of the user. Templates may contain Secrets, so they are passed neither in arguments nor in
-// a file.
+// names a socket in a folder of the user. Templates may contain Secrets, so they are not passed in arguments or in a
+// file.
 const SocketVariable = "TENURE_HELM_SOCKET"
 
 // pluginName is the name of the Helm plugin that calls Relay.

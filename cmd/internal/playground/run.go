@@ -1,6 +1,6 @@
 // Package playground runs the engine for the playground page: it executes the steps of a scenario, and returns what
-// each step did. The page runs the package as WebAssembly; tests compare the results with those of native code. To keep
-// the WebAssembly file small, the package imports only the engine, and no client, server or command.
+// each step did. The page runs the package as WebAssembly; tests compare the results with the results of native code.
+// To keep the WebAssembly file small, the package imports only the engine, and no client, server or command.
 //
 // Texts from users are made printable in the result, and contain no HTML: the page shows them as text.
 package playground

@@ -18,8 +18,8 @@ const (
 	hiddenAfter  = "*** (after)"
 )
 
-// hide returns a value without stand-ins. In a string that is the same in other, the text hidden replaces the
-// stand-ins; in all other strings, the text in the parameter with replaces them.
+// hide returns a value without stand-ins. If a string is the same in other, the constant hidden replaces its stand-ins.
+// In all other strings, the argument with replaces them.
 func hide(value, other any, with string) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -31,10 +31,10 @@ var tenure = rehearsal{
 	doc:     "/fieldmanager",
 }
 
-// rehearse does with the tree what users do with a release, in empty folders and outside of the workspace. It packs the
-// released modules into zip files, as the go command does for a tag, in a folder that is the first GOPROXY. Other
-// modules come from the module cache. No other proxy is used: the go command also looks for a module with the path of
-// each package that it installs, and fails after any response except "not found".
+// rehearse installs, builds and runs programs from the tree as users do from a release, in empty folders and outside of
+// the workspace. It packs the released modules into zip files, as the go command does for a tag, in a folder that is
+// the first GOPROXY. Other modules come from the module cache. No other proxy is used: the go command also looks for a
+// module with the path of each package that it installs, and fails after any response except "not found".
 func (all *modules) rehearse(r rehearsal) error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
