@@ -107,7 +107,7 @@ var start = sync.OnceValue(func() *Engine {
 func Start() *Engine { return start() }
 
 // NewFieldManager returns the field manager that replaces upstream's field manager for a kind. custom is true for
-// custom resources. The parameters are the same as in apimachinery's package managedfields.
+// custom resources. All other parameters are parameters of apimachinery's constructors.
 func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter managedfields.TypeConverter,
 	objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter,
 	objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind, hub schema.GroupVersion, subresource string,
@@ -154,14 +154,14 @@ func (e *Engine) Validate(entries []metav1.ManagedFieldsEntry) error {
 	return apimachinery.ValidateManagedFields(entries)
 }
 
-// ScaleToSubresource returns the managed fields of an object's scale subresource at a version. parent are the managed
+// ScaleToSubresource returns the managed fields of an object's scale subresource at a version. parent has the managed
 // fields of the object.
 func (e *Engine) ScaleToSubresource(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion,
 	mappings managedfields.ResourcePathMappings) ([]metav1.ManagedFieldsEntry, error) {
 	return apimachinery.NewScaleHandler(parent, version, mappings).ToSubresource()
 }
 
-// ScaleToParent returns the managed fields of an object after a write to its scale subresource. scale are the managed
+// ScaleToParent returns the managed fields of an object after a write to its scale subresource. scale has the managed
 // fields of the scale subresource after the write.
 func (e *Engine) ScaleToParent(parent, scale []metav1.ManagedFieldsEntry, version schema.GroupVersion,
 	mappings managedfields.ResourcePathMappings) ([]metav1.ManagedFieldsEntry, error) {

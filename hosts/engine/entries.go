@@ -12,10 +12,10 @@ import (
 )
 
 // ReadEntries returns the managed fields of an unstructured object as Go structs. It is a fast replacement for
-// GetManagedFields, which encodes every FieldsV1 by reflection and which request handlers call six times for one update
-// of a custom resource. ok is false in modes other than Tenure. It is also false if the result might differ from the
-// result of GetManagedFields, which is possible only for managed fields that no server wrote. Except for strings, the
-// result shares no memory with list.
+// GetManagedFields, which encodes every FieldsV1 by reflection. Request handlers call GetManagedFields six times for
+// one update of a custom resource. ok is false in modes other than Tenure. It is also false if the result might differ
+// from the result of GetManagedFields, which is possible only for managed fields that no server wrote. Except for
+// strings, the result shares no memory with list.
 func ReadEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	if !answers() {
 		return nil, false
@@ -65,7 +65,7 @@ func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 }
 
 // appendFields appends the encoding of a FieldsV1 as package encoding/json writes it. [isMapOfMaps] must be true for
-// fields. It returns false if encoding/json would escape other characters of a key than quotes and backslashes.
+// fields. It returns false if a key has characters, other than quotes and backslashes, that encoding/json would escape.
 func appendFields(b []byte, fields map[string]any) ([]byte, bool) {
 	isOdd := func(c rune) bool { return c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' }
 	b = append(b, '{')

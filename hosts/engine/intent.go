@@ -31,7 +31,7 @@ func ReadsIntents() bool { return answers() }
 // is called again and decodes again, because the caller may have changed the first result.
 type Intent struct {
 	lenient, strict Unmarshal
-	isStrict        bool // strict would find no error in the text decoded last
+	isStrict        bool // true only if strict would accept the text that Decode read last
 }
 
 // NewIntent returns an Intent with the same results as the decoders lenient and strict.
@@ -65,7 +65,7 @@ func (i *Intent) Check(data []byte, v any) error {
 	return i.strict(data, v)
 }
 
-// These limits are limits of the YAML scanner, with a margin.
+// These limits are lower than the limits of the YAML scanner.
 const (
 	maxKey   = 1000
 	maxDepth = 1000

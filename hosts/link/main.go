@@ -7,7 +7,7 @@
 //
 // DIR contains a Go module that requires k8s.io/apiserver v0.34 or later. The command does not change this module. The
 // Kubernetes modules that the program uses, which may be forks, are copied and patched as for kube-apiserver. A go.mod
-// next to the copies, for the go command's flag -modfile, replaces the modules by the copies. All other modules keep
+// next to the copies, for the go command's flag -modfile, replaces the modules with the copies. All other modules keep
 // their versions. The program supports the modes upstream, shadow and tenure. See doc/embedding.md.
 package main
 
@@ -182,7 +182,7 @@ func (p *program) find(path string) *module {
 	return nil
 }
 
-// link patches copies of modules in the work folder, and writes a go.mod that replaces the modules by the copies.
+// link patches copies of modules in the work folder, and writes a go.mod that replaces the modules with the copies.
 // root is the folder of Tenure's modules.
 func (p *program) link(ctx context.Context, root string) ([]tree.Patched, error) {
 	if p.find("k8s.io/apiserver") == nil {

@@ -193,7 +193,7 @@ func (a *aggregated) write(t *testing.T, binary string, count int, env ...string
 	return stored, metrics
 }
 
-// ask sends a GET, or if there is a body a POST, and returns the response.
+// ask sends a GET, or a POST if body is not nil, and returns the response.
 func ask(ctx context.Context, url, token string, body []byte) ([]byte, error) {
 	method := http.MethodGet
 	if body != nil {
@@ -218,8 +218,8 @@ func ask(ctx context.Context, url, token string, body []byte) ([]byte, error) {
 	return text, err
 }
 
-// dump returns the content of an etcd, without UIDs and times, and with entries in an order that does not depend on
-// them.
+// dump returns the objects in an etcd, without UIDs and times. It sorts the entries of managed fields, because servers
+// sort them by time.
 func dump(ctx context.Context, etcd string) (map[string]any, error) {
 	text, err := ask(ctx, etcd+"/v3/kv/range", "", []byte(`{"key": "AA==", "range_end": "AA=="}`))
 	if err != nil {

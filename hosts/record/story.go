@@ -33,7 +33,8 @@ type exchange struct {
 	Body    any               `json:"body,omitempty"`
 	// Setup marks an exchange that only prepares others. Only the code of its response is recorded.
 	Setup bool `json:"setup,omitempty"`
-	// Settle is the time that kube-apiserver takes until the request has an effect, such as for a policy.
+	// Settle is how long kube-apiserver takes until the request has an effect, for example until it enforces a new
+	// policy.
 	Settle string `json:"settle,omitempty"`
 
 	Code          int               `json:"code"`
@@ -46,7 +47,7 @@ type exchange struct {
 var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-After", "Vary", "Etag"}
 
 // nobody is the address of a host that refuses connections, in requests of a story. The address is reserved for
-// documentation. During recording, an address of this machine replaces it, because this machine refuses connections
+// documentation. During recording, it is replaced with an address of this machine, which refuses connections
 // immediately.
 const nobody = "192.0.2.1"
 

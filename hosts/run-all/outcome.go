@@ -112,7 +112,7 @@ func parse(text string) *outcome {
 	return o
 }
 
-// failedIn returns the failed specs in a package's output, or if there are none, the failed tests.
+// failedIn returns the failed specs in a package's output or, if no spec failed, the failed tests.
 func failedIn(section string) (names []string) {
 	for _, f := range specFailed.FindAllStringSubmatch(section, -1) {
 		if name := strings.TrimSpace(f[1]); !slices.Contains(names, name) {
@@ -130,7 +130,7 @@ func failedIn(section string) (names []string) {
 	return leaves(names)
 }
 
-// leaves returns the names of tests without subtests in names.
+// leaves returns names without the tests that have subtests in names.
 func leaves(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(other, name+"/") })

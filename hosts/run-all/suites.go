@@ -40,7 +40,7 @@ const (
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
-// required has modules besides Kubernetes' modules in the tree of libraries.
+// required has the versions of the modules that the main module in the tree of libraries requires.
 var required = map[string]string{
 	controllerRuntime:                "v0.25.2",
 	"k8s.io/apiserver":               librariesVersion,

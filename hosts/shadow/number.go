@@ -81,7 +81,7 @@ func (l lost) around(field []string) bool {
 	})
 }
 
-// explainConflicts reports whether all conflicts that only one of two errors has are about lost fields.
+// explainConflicts reports whether each conflict that only one of the two errors has is about a lost field.
 func (a *answers) explainConflicts(w *write) bool {
 	isOther := func(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 	l := a.lostFields(w)
@@ -229,7 +229,7 @@ func (a *answers) numberOfObject(w *write, paths []differing) string {
 }
 
 // lacksItemOfDefaults reports whether upstream lacks a list item that live and Tenure's object have and that is {} in
-// the intent: its key fields are defaults, so that nobody owns a field of it.
+// the intent: its key fields have default values, so nobody owns a field of the item.
 func (a *answers) lacksItemOfDefaults(p differing) bool {
 	list := func(v any) []any { items, _ := v.([]any); return items }
 	wanted, _ := at(a.obj, p.path)
@@ -252,7 +252,7 @@ func (a *answers) lacksItemOfDefaults(p differing) bool {
 // write.
 func (a *answers) numberOfEntries(w *write, others []difference) string {
 	if len(others) > 0 {
-		return others[0].number // ownership differs because the objects do
+		return others[0].number // ownership differs because the objects differ
 	}
 	if a.explainOwners(w) {
 		return "25"
@@ -294,7 +294,7 @@ func canonical(entries []any) []any {
 	return out
 }
 
-// dropsNothing reports whether a manager owns after the write all fields that it applied before.
+// dropsNothing reports whether, after the write, a manager still owns all fields that it applied before.
 func (a *answers) dropsNothing(manager string) bool {
 	before, ok1 := applied(a.live, manager)
 	after, ok2 := applied(a.tenure, manager)

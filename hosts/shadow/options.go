@@ -10,12 +10,12 @@ import (
 type Options struct {
 	// Rate is the share of writes, from 0 to 1, that are also computed with Tenure.
 	Rate float64
-	// Queue is the maximal number of waiting writes. Further writes are dropped.
+	// Queue is the maximum number of waiting writes. Further writes are dropped.
 	Queue int
 	// Folder is the folder for traces. If it is "", a new folder with mode 0700 is created in the folder for
 	// temporary files.
 	Folder string
-	// Traces is the maximal number of traces that the process writes; 0 for none.
+	// Traces is the maximum number of traces that the process writes; 0 for none.
 	Traces int
 	// Secrets allows values of Secrets in traces and in the log.
 	Secrets bool

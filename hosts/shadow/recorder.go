@@ -6,8 +6,8 @@
 // errors. A difference is counted in a metric, with its number in doc/differences.md or "unexplained" as a label, and
 // logged with the path of a trace, which `cmd/replay` can replay.
 //
-// The cost is limited: for requests by the sample rate (each sampled write copies three objects), for memory by the
-// length of the queue, for CPU by the single goroutine, and for disk by the number of traces.
+// Limits bound the cost: the sample rate for requests (each sampled write copies three objects), the length of the
+// queue for memory, the single goroutine for CPU, and the number of traces for disk.
 package shadow
 
 import (

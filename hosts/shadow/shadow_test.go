@@ -260,8 +260,8 @@ func TestAgreement(t *testing.T) {
 	require.Empty(t, s.traces(t))
 }
 
-// TestItemOfDefaults: upstream removes a list item that is applied again, if all its key fields are defaults, so that
-// nobody owns a field of it (doc/differences.md, 15).
+// TestItemOfDefaults: upstream removes a list item that is applied again, if all key fields of the item have default
+// values, so that nobody owns a field of the item (doc/differences.md, 15).
 func TestItemOfDefaults(t *testing.T) {
 	for _, row := range []struct {
 		name, first, again string
@@ -614,7 +614,8 @@ func TestOptions(t *testing.T) {
 	require.ErrorContains(t, err, QueueVariable)
 }
 
-// Traces are written to a folder that no other user can read. They contain no Secrets unless the options allow it.
+// TestSecretsAreLeftOut: traces are written to a folder that no other user can read. They contain no Secrets unless the
+// options allow it.
 func TestSecretsAreLeftOut(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, asked := range []bool{false, true} {

@@ -85,7 +85,7 @@ func (w *write) trace(a *answers, now time.Time) trace {
 	kind := w.of.kind
 	t := trace{
 		Name:   fmt.Sprintf("%s of a %s at %s", w.operation, kind.Kind.Kind, w.at.UTC().Format(time.RFC3339Nano)),
-		Server: "recorded beside upstream", // by which cmd/replay knows that no server has responded
+		Server: "recorded beside upstream", // tells cmd/replay that no server has responded
 	}
 	if openapi.Builtin().TypeFor(kind.Kind) == nil {
 		t.CRD = kind.definition(entriesOf(a.live))
@@ -192,7 +192,8 @@ func withoutTimes(entries []any) []any {
 }
 
 // definition returns a CustomResourceDefinition for the kind, with the topology of its type. It has no validation and
-// no defaults, which do not matter to field management. It has the version of the write and the versions of entries.
+// no defaults, because they do not matter to field management. Its versions are the version of the write and the
+// versions of entries.
 func (k *Kind) definition(entries []any) map[string]any {
 	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
 	names := []string{k.Kind.Version}

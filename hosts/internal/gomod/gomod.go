@@ -1,6 +1,6 @@
 // Package gomod writes the go.mod of a program that is built from Kubernetes' modules.
 //
-// Kubernetes' own go.mod can't be used outside of its repository: it replaces the modules in k8s.io by folders that
+// Kubernetes' own go.mod can't be used outside of its repository: it replaces the modules in k8s.io with folders that
 // its published module does not contain. The go.mod written here requires the published modules of the same version
 // instead, and pins every other module to the version in Kubernetes' go.mod. A program with Tenure is therefore built
 // from the same modules, at the same versions, as the program without Tenure.
@@ -95,8 +95,8 @@ func parse(edited []byte, version, staged string) (*Pins, error) {
 	return p, nil
 }
 
-// Libraries returns pins of the modules that are published along with a Kubernetes version, such as v0.37.2, without
-// k8s.io/kubernetes itself, which is not published for all of these versions.
+// Libraries returns pins of modules that are published along with Kubernetes, at a version such as v0.37.2. The pins do
+// not include k8s.io/kubernetes, which is not published for all of these versions.
 func Libraries(version string, paths ...string) *Pins {
 	p := &Pins{Version: version, Go: "1.26.0", Modules: map[string]string{}}
 	for _, path := range paths {
@@ -124,9 +124,9 @@ func Download(path, version string) (string, error) {
 // Main describes the main module of a program.
 type Main struct {
 	Name string
-	// Require has the versions of further required modules, by path.
+	// Require has the versions of additional required modules, by path.
 	Require map[string]string
-	// Folders has the folders that replace modules, by path, for any version.
+	// Folders has the folders that replace modules at any version, by module path.
 	Folders map[string]string
 }
 

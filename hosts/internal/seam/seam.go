@@ -1,7 +1,7 @@
 // Package seam has the patches that add Tenure to Kubernetes' modules.
 //
 // The patches are the only connection between Tenure and a program of Kubernetes: they rename functions in
-// apimachinery's package managedfields, and replace them by functions that call a registered engine. A file added to
+// apimachinery's package managedfields, and replace them with functions that call a registered engine. A file added to
 // k8s.io/apiserver registers the engine.
 package seam
 
@@ -151,8 +151,8 @@ func componentBase() Module {
 	}
 }
 
-// Fakes returns the patches of client-go for programs without request handlers: for its fake clients, and code that
-// uses them.
+// Fakes returns the patches of client-go for programs without request handlers, such as tests that use client-go's fake
+// clients.
 func Fakes() Module {
 	return Module{
 		Path:  "k8s.io/client-go",
@@ -188,8 +188,8 @@ func merge(major, version string) Module {
 	}
 }
 
-// DryRuns returns patches of controller-runtime, and a file that registers them with a package of tests. They wrap
-// the clients that client.New creates, so that these clients respond to dry runs of applies themselves.
+// DryRuns returns patches of controller-runtime, and a file that registers them with a package of tests. The patches
+// wrap the clients that client.New creates, so that these clients respond to dry runs of applies themselves.
 func DryRuns(version string) Module {
 	return Module{
 		Path: "sigs.k8s.io/controller-runtime", Version: version,

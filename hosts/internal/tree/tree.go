@@ -60,8 +60,8 @@ func PrintPatches(out io.Writer, patched []Patched) {
 	fmt.Fprintf(out, "%d lines added or changed\n", total)
 }
 
-// Defaults sets empty parameters: dir to the folder with the given name in the user's cache, root to the folder of
-// Tenure's workspace.
+// Defaults sets parameters that are empty: dir to the folder with the given name in the user's cache, and root to the
+// folder of Tenure's workspace.
 func Defaults(dir, root *string, name string) error {
 	if *dir == "" {
 		cache, err := os.UserCacheDir()
@@ -220,7 +220,7 @@ func (t *Tree) linkWith(
 	return out, t.write(name, main)
 }
 
-// modules returns the folder for patched modules. Libraries have the same position as in Kubernetes' repository,
+// modules returns the folder for patched modules. Libraries are in the same folders as in Kubernetes' repository,
 // because their tests read files by relative paths.
 func (t *Tree) modules() string {
 	if t.libraries {
@@ -229,7 +229,7 @@ func (t *Tree) modules() string {
 	return filepath.Join(t.Dir, "modules")
 }
 
-// AddFile copies a file of a module to the position that it has in Kubernetes' repository.
+// AddFile copies a file of a module to its path in Kubernetes' repository.
 func (t *Tree) AddFile(module, version, name string) error {
 	dir, err := gomod.Download(module, version)
 	if err != nil {
