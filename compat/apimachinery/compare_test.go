@@ -22,7 +22,7 @@ import (
 )
 
 // compare compares the results of both engines for a write to live. If an apply pruned at another version, the results
-// may differ in fields that the intent owns and that are null or empty in it, in containers that lost their whole
+// may differ in fields that the intent owns and that are null or empty in it, in containers that lost all their
 // content, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
@@ -51,8 +51,8 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	return nil
 }
 
-// changedByConversion returns the leaves of an intent whose values change in a conversion to another version and back,
-// such as lists with two items of one name, but that Tenure's object has as in the intent.
+// changedByConversion returns the leaves of an intent that have the same value in Tenure's object, but whose values
+// change in a conversion to another version and back, such as lists with two items of one name.
 func (h host) changedByConversion(w write, intent oracle.Intent, own map[string]any) *fieldpath.Set {
 	other := map[string]string{"v1": "v2", "v2": "v1"}[w.version]
 	back := treeOf(h.at(h.at(w.obj, gv(other)), gv(w.version)))
@@ -112,8 +112,8 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	return err
 }
 
-// convertedOf returns [hollowOf] of an intent and the atomic lists and maps of the intent, because a conversion changes
-// their items, the order of their items, and nulls and empty values in them.
+// convertedOf returns the fields of [hollowOf] and the atomic lists and maps of an intent, because a conversion changes
+// items, the order of items, nulls and empty values in atomic lists and maps.
 func convertedOf(intent oracle.Intent) *fieldpath.Set {
 	out := hollowOf(intent)
 	for path := range intent.Type.FieldSet(intent.Tree).Leaves().All() {
@@ -179,8 +179,8 @@ func (h host) defaulted(w write, obj runtime.Object) *unstructured.Unstructured 
 }
 
 // hollowOf returns the fields that the intent owns and that are null or empty in it, which a conversion may lose. It
-// also returns items with an empty key: a removal replaces an item by null, and a conversion makes an item with an
-// empty key of this null.
+// also returns items with an empty key: a removal replaces an item with null, and a conversion turns this null into an
+// item with an empty key.
 func hollowOf(intent oracle.Intent) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range intent.Owned.All() {

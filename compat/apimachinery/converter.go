@@ -14,8 +14,8 @@ import (
 type hubAndSpoke struct {
 	converter runtime.ObjectConvertor
 	hub       schema.GroupVersion
-	// grouped uses the version of the hub in the object's own group, because an object of a Go type may be in several
-	// groups.
+	// grouped means that the hub is hub.Version in the object's own group, because several groups may have objects of
+	// one Go type.
 	grouped bool
 }
 

@@ -41,7 +41,7 @@ type FieldManager struct {
 
 // NewDefaultFieldManager returns a FieldManager for objects of one kind. Clients write them at the version of the
 // parameter kind; the host handles them at the version of hub. The parameters are upstream's, and may be nil if
-// upstream's may be nil. A write does not call a filter from NewExcludeSetFilter, but calls any other filter.
+// upstream's may be nil. A write calls all filters except filters from NewExcludeSetFilter, which need no call.
 //
 // options set what has no parameter in upstream: ResetFields for filters of package fieldpath (then resetFields is
 // ignored), Warnings, Errors, Clock, Cap. If Errors is set, [FieldManager.UpdateNoErrors] calls it and does not log
@@ -111,8 +111,8 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 
 // emptyObject returns the object that a create starts from, at the version of the kind; nil if this object has only an
 // apiVersion and a kind. versioned is an object at the version of the kind, or nil. The creater makes the object,
-// except for the Scale of a custom resource: there, emptyObject makes a struct of versioned's type, because the creater
-// would make an unstructured object, which the converter rejects.
+// except for the Scale of a custom resource: for a Scale, the creater would make an unstructured object, which the
+// converter rejects, so emptyObject makes a struct of versioned's type.
 func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
 	empty, err := m.creater.New(m.kind)
 	if err == nil {
@@ -142,7 +142,7 @@ func isUnstructured(obj runtime.Object) bool {
 	return ok
 }
 
-// atVersion returns obj at the version of the kind, with obj's own managed fields whatever the converter did to them.
+// atVersion returns obj at the version of the kind, with obj's own managed fields, even if the converter dropped them.
 // The result may be obj itself, or share memory with it.
 func (m *FieldManager) atVersion(obj runtime.Object) (runtime.Object, error) {
 	converted, err := m.converter.converter.ConvertToVersion(obj, m.kind.GroupVersion())
@@ -227,10 +227,10 @@ func statusError(err error) error {
 	return err
 }
 
-// Update computes managed fields as Update in package fieldmanager does, and sets them in obj. obj is the object at the
-// hub version with which a create, update or patch is about to replace live. Update returns obj itself, and changes
-// nothing else in it. live is nil for an object that does not exist yet. Unchanged entries may share memory with
-// live's.
+// Update computes managed fields as Update in package fieldmanager does, and sets them in obj. obj, at the hub version,
+// is the object that a create, update or patch is about to store in place of live. Update returns obj itself, and
+// changes nothing else in it. live is nil for an object that does not exist yet. Unchanged entries may share memory
+// with live's.
 //
 // If Update fails, obj is not changed. If either object has no metadata, nothing is tracked, and obj is returned
 // unchanged.

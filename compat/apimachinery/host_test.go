@@ -269,10 +269,9 @@ func treeOf(obj any) map[string]any {
 	return u
 }
 
-// aged gives obj, which it may change, a UID, and makes its entries older, so that
-// times differ although the clock hardly moves. Times are as a decoder gives them, in
-// whole seconds and local: upstream compares lists in Go structs with DeepEqual, and
-// takes an object for changed when times only look different.
+// aged sets a UID in obj and makes its entries older, so that times differ although the clock hardly moves. aged may
+// change obj in place. Times have the form that a decoder returns, whole seconds in local time: upstream compares lists
+// in Go structs with DeepEqual, so an equal time in another form would be a change.
 func aged(obj runtime.Object, age func() int) runtime.Object {
 	o := obj.(metav1.Object)
 	o.SetUID("uid")

@@ -2,10 +2,10 @@
 // use it, change the import.
 //
 // The functions follow the rules of package upgrade with its option Everything: all fields of the managers move,
-// because these functions know neither the types nor the next intent of an object. So no field loses its last owner,
-// equal inputs have equal results, and entries are in the order in which servers sort them; these are the differences
-// 22, 23 and 26 of doc/differences.md. To move only the fields that client-side apply would have removed (difference
-// 21), use package upgrade itself.
+// because these functions know neither the types nor the next intent of an object. No field loses its last owner, equal
+// inputs have equal results, and entries have the order in which servers sort them (differences 22, 23 and 26 in
+// doc/differences.md). To move only the fields that client-side apply would have removed (difference 21), use package
+// upgrade itself.
 package csaupgrade
 
 import (
@@ -76,8 +76,8 @@ func UpgradeManagedFields(obj runtime.Object, csaManagerNames sets.Set[string], 
 }
 
 // UpgradeManagedFieldsPatch returns the change of UpgradeManagedFields as a JSON Patch (RFC 6902), which sets the
-// resourceVersion to obj's, so that a server responds with 409 Conflict if the object was written since. The patch is
-// nil if nothing changes. An object without a resourceVersion is an error.
+// resourceVersion to obj's, so that a server responds with 409 Conflict if the stored object has another
+// resourceVersion. The patch is nil if nothing changes. An object without a resourceVersion is an error.
 func UpgradeManagedFieldsPatch(obj runtime.Object, csaManagerNames sets.Set[string], ssaManagerName string,
 	opts ...Option) ([]byte, error) {
 	result, err := upgraded(obj, csaManagerNames, ssaManagerName, opts)

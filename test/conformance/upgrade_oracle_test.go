@@ -69,7 +69,7 @@ func TestOrderOfUpgradedEntries(t *testing.T) {
 }
 
 // TestPublishedUpgrades: csaupgrade drops updates of other versions, with the fields that they own; Tenure keeps them
-// (doc/differences.md, 22). Everything else of csaupgrade's own tests is the same: TestUpstreamsTestsOfCSAUpgrade.
+// (doc/differences.md, 22). All other results of csaupgrade's own tests are the same (TestUpstreamsTestsOfCSAUpgrade).
 func TestPublishedUpgrades(t *testing.T) {
 	const (
 		data = `{"f:data":{".":{},"f:key":{},"f:legacy":{}},"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
@@ -156,7 +156,7 @@ func randomEntries(r *rand.Rand) []any {
 }
 
 // FuzzUpgrade moves random entries, first with Everything and then by an annotation. With Everything, csaupgrade must
-// have the same result: the entries have one version, and one manager moves, where Tenure does not differ on purpose.
+// have the same result, because no deliberate difference affects a move of one manager's entries of one version.
 func FuzzUpgrade(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed)

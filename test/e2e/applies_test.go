@@ -189,9 +189,9 @@ func oldRelease(t *testing.T, c client.Client, image string, labels map[string]s
 }
 
 // TestFromUpdateToApply checks the migration of a controller: its old release creates and updates a Deployment, and its
-// new release applies it. The old release is rolled back to once, and a first version of the new release may have
-// applied before. Each time, the new release removes exactly the fields that its intents do not have. The cache may
-// strip managed fields.
+// new release applies the Deployment. The test rolls back to the old release once. A version of the new release without
+// UpgradeFrom may have applied before. Each time, the new release removes exactly the fields that its intents do not
+// have. The cache may strip managed fields.
 func TestFromUpdateToApply(t *testing.T) {
 	for _, isHalfMigrated := range []bool{false, true} {
 		w := newWrapped(t, controllerruntime.Options{UpgradeFrom: []string{"me"}}, cache.Options{

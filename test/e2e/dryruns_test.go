@@ -205,7 +205,7 @@ func (w *wrapped) requireResult(t *testing.T, result string, dryRun func() error
 	}
 }
 
-// TestDryRunsAreAnswered checks that a dry run of an applied intent gets the server's response without the server, in
+// TestDryRunsAreAnswered checks that a dry run of an applied intent returns the server's response without a request, in
 // each form of an object, after the server has responded once.
 func TestDryRunsAreAnswered(t *testing.T) {
 	w := newWrapped(t, controllerruntime.Options{})
@@ -356,7 +356,7 @@ func treeOf(t *testing.T, obj any) (tree map[string]any) {
 }
 
 // TestDryRunsOfATransport checks that a RoundTripper below client-go skips dry runs of the dynamic client, the typed
-// client and each client that sends JSON, also if the server is behind a path of a proxy.
+// client and each client that sends JSON, even if the server is behind a path of a proxy.
 func TestDryRunsOfATransport(t *testing.T) {
 	direct := start(t, apiserver.Options{}).Config()
 	host, err := url.Parse(direct.Host)

@@ -318,7 +318,7 @@ func (h helmRelease) between(status int, do func(), args ...string) string {
 	return out
 }
 
-// betweenAny is between for any status, which it returns.
+// betweenAny is [helmRelease.between] for any status, and returns the status.
 func (h helmRelease) betweenAny(do func(), args ...string) (status int, out string) {
 	wrapper := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--dry-run=none*)\n  touch reached\n"+
 		"  while [ ! -e go ]; do sleep 0.02; done ;;\nesac\nexec '%s' \"$@\"\n", h.program)

@@ -203,7 +203,7 @@ func stored(t *testing.T, c client.Client, namespace string) *unstructured.Unstr
 	return obj
 }
 
-// requireDecided checks the fields for which the policy decides the same for all owners except the first manager.
+// requireDecided checks the fields for which the policy has the same decision for all owners except the first manager.
 func requireDecided(
 	t *testing.T, rules *policy.Policy, before, after *unstructured.Unstructured, counts map[conflicts.Decision]int,
 ) {

@@ -110,7 +110,7 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b.t, chromedp.Do(b.ctx, actions...))
 }
 
-// eval returns the value of a JavaScript expression, or the result if that is a promise.
+// eval returns the value of a JavaScript expression. If the value is a promise, eval returns the promise's result.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))

@@ -38,7 +38,8 @@ type Entry struct {
 	Name, Version string
 	Set           *fieldpath.Set
 	Applied       bool
-	// gone means that the object can't be converted to the entry's version, so nothing is compared with the entry.
+	// gone is true if the object can't be converted to the entry's version. Then the write compares no objects at this
+	// version, and keeps the entry if another manager has it.
 	gone bool
 }
 

@@ -52,7 +52,7 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 	w.own(set, true)
 	if !last.gone && !last.Set.IsEmpty() {
 		updated = w.prune(updated, last)
-		// Fields that the intent owns have the intent's values, whatever the removal did to them.
+		// Fields that the intent owns have the intent's values, even if the removal changed them.
 		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
 			if found, err = intent.typ.Merge(updated.tree, owned, intents); err != nil {
 				return fail(fmt.Errorf("merging: %w", err))
@@ -67,7 +67,7 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 }
 
 // Extract returns the part of v whose paths are in items. If withKeys is true, items of keyed lists have all their key
-// fields; otherwise only the key fields that are in items (spec rule 7).
+// fields; otherwise, they have only the key fields that are in items (spec rule 7).
 func Extract[V any](h Host[V], v V, items *fieldpath.Set, withKeys bool) (V, error) {
 	tree, t, err := h.Read(v)
 	if err != nil {
