@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write what is got as what is expected, 
 
 // TestKubectl runs the scripts of testdata/kubectl, each with a new server whose clock stands still. It uses the
 // kubectl of go.mod and, if the machine has one, the kubectl of the machine. In a script, the condition [machine] is
-// true for the latter.
+// true for the kubectl of the machine.
 func TestKubectl(t *testing.T) {
 	t.Run("go.mod", func(t *testing.T) { runScripts(t, "") })
 	t.Run("machine", func(t *testing.T) {
