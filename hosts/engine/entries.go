@@ -13,9 +13,9 @@ import (
 
 // ReadEntries returns the managed fields of an unstructured object as Go structs. It is a fast replacement for
 // GetManagedFields, which encodes every FieldsV1 by reflection. Request handlers call GetManagedFields six times for
-// one update of a custom resource. ok is false in modes other than Tenure. It is also false if the result might differ
-// from the result of GetManagedFields, which is possible only for managed fields that no server wrote. Except for
-// strings, the result shares no memory with list.
+// one update of a custom resource. ok is false in modes other than Tenure, for an empty list, and for entries for which
+// the result might differ from the result of GetManagedFields: entries that no server wrote, and FieldsV1 with keys
+// that are not plain ASCII. Except for strings, the result shares no memory with list.
 func ReadEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	if !answers() {
 		return nil, false
@@ -65,7 +65,8 @@ func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 }
 
 // appendFields appends the encoding of a FieldsV1 as package encoding/json writes it. [isMapOfMaps] must be true for
-// fields. It returns false if a key has characters, other than quotes and backslashes, that encoding/json would escape.
+// fields. It returns false if a key has control characters, non-ASCII characters, <, > or &, because encoding/json may
+// escape them.
 func appendFields(b []byte, fields map[string]any) ([]byte, bool) {
 	isOdd := func(c rune) bool { return c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' }
 	b = append(b, '{')

@@ -5,12 +5,14 @@
 //	go run ./hosts/record --server PATH --story apiserver/testdata/rest/connect.json
 //	go run ./hosts/record --server PATH --story apiserver/testdata/rest/log.json
 //
-// The command starts etcd and the server, and waits until the server has created its objects. With --story, it then
-// sends the requests in a file of exchanges, and writes the responses into the same file.
+// The command starts etcd and the server, and waits for the duration of --settle, in which the server creates its
+// objects. With --story, it then sends the requests in a file of exchanges, and writes the responses into the same
+// file.
 //
 // Without --story, it writes a file for each set of resources. The file has a line for each object: the key under which
 // Tenure stores the object, a tab, and the object as the server encodes it. Values that differ between servers are
-// replaced: UIDs by zeros, times by the start of 1970, the port by 6443. The endpoint has the address 192.0.2.1.
+// replaced: UIDs with zeros, times with the start of 1970, the port with 6443. ResourceVersions are removed. The
+// endpoint has the address 192.0.2.1.
 package main
 
 import (

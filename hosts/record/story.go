@@ -33,8 +33,7 @@ type exchange struct {
 	Body    any               `json:"body,omitempty"`
 	// Setup marks an exchange that only prepares others. Only the code of its response is recorded.
 	Setup bool `json:"setup,omitempty"`
-	// Settle is how long kube-apiserver takes until the request has an effect, for example until it enforces a new
-	// policy.
+	// Settle is how long to wait after the request, for example until kube-apiserver enforces a new policy.
 	Settle string `json:"settle,omitempty"`
 
 	Code          int               `json:"code"`

@@ -40,7 +40,7 @@ const (
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
-// required has the versions of the modules that the main module in the tree of libraries requires.
+// required has the versions of the modules that the main modules in the trees libraries and stock require.
 var required = map[string]string{
 	controllerRuntime:                "v0.25.2",
 	"k8s.io/apiserver":               librariesVersion,

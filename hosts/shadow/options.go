@@ -27,7 +27,7 @@ const (
 	QueueVariable  = "TENURE_SHADOW_QUEUE"
 	FolderVariable = "TENURE_SHADOW_TRACES"
 	TracesVariable = "TENURE_SHADOW_MAX_TRACES"
-	// SecretsVariable must be "true" to allow values of Secrets in traces.
+	// SecretsVariable allows values of Secrets in traces and in the log if it is true.
 	SecretsVariable = "TENURE_SHADOW_SECRETS"
 )
 

@@ -1,10 +1,10 @@
 // Package shadow computes writes with Tenure in addition to upstream, and reports where the results differ.
 //
 // It never changes upstream's result and never blocks a request. For a sample of writes, it copies input and result
-// into a queue; if the queue is full, it drops the write and counts it as dropped. One goroutine takes writes from the
-// queue, computes them with Tenure, which uses the time of upstream's write, and compares objects, managed fields and
-// errors. A difference is counted in a metric, with its number in doc/differences.md or "unexplained" as a label, and
-// logged with the path of a trace, which `cmd/replay` can replay.
+// into a queue; if the queue is full, it drops the write and counts it as dropped. One goroutine takes each write from
+// the queue, computes it with Tenure at the time of upstream's write, and compares objects, managed fields and errors.
+// A metric counts differences, with the number in doc/differences.md or "unexplained" as a label. The log has each
+// difference and the path of a trace, which `cmd/replay` can replay.
 //
 // Limits bound the cost: the sample rate for requests (each sampled write copies three objects), the length of the
 // queue for memory, the single goroutine for CPU, and the number of traces for disk.

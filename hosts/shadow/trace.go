@@ -191,9 +191,9 @@ func withoutTimes(entries []any) []any {
 	return out
 }
 
-// definition returns a CustomResourceDefinition for the kind, with the topology of its type. It has no validation and
-// no defaults, because they do not matter to field management. Its versions are the version of the write and the
-// versions of entries.
+// definition returns a CustomResourceDefinition for the kind, with the topology and the defaults of its type. It has no
+// validation, which does not matter to field management. Its versions are the version of the write and the versions of
+// entries.
 func (k *Kind) definition(entries []any) map[string]any {
 	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
 	names := []string{k.Kind.Version}

@@ -28,8 +28,8 @@ type TestFieldManager = upstream.TestFieldManager
 // apimachinery.NewDefaultFieldManager returns an error.
 //
 // Like upstream's, it has one version, because there is no conversion; it starts with an unstructured object that has
-// only an apiVersion and a kind; and it does not limit the number of Update entries. Options are options of package
-// fieldmanager, such as WithClock.
+// only an apiVersion and a kind; and it does not limit the number of Update entries. options set fields of
+// fieldmanager.Options, such as Clock.
 func NewTestFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
 	options ...func(*fieldmanager.Options)) TestFieldManager {
 	return NewTestFieldManagerSubresource(typeConverter, kind, "", options...)

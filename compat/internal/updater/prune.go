@@ -62,7 +62,8 @@ func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	return pruned, nil
 }
 
-// versions returns the versions of the entries: the given version first, if an entry has it, then the others, sorted.
+// versions returns the sorted versions of the entries that are not gone, with the given version at the front if an
+// entry has it.
 func (w *Write[V]) versions(first string) []string {
 	var out []string
 	for _, e := range w.entries {

@@ -131,8 +131,8 @@ func (w *Write[V]) mine() (i int, e Entry, ok bool) {
 	return i, e, ok
 }
 
-// own sets the field set of the writer. An entry that owns nothing is kept until settle removes it, because pruning
-// also needs its version.
+// own sets the field set of the writer. It keeps an entry that owns nothing, because pruning also needs the version of
+// the entry. In an apply, settle removes such an entry; after an update, the host omits it.
 func (w *Write[V]) own(set *fieldpath.Set, applied bool) {
 	i, _, ok := w.mine()
 	if ok {
