@@ -35,7 +35,7 @@ func parse(text string) *unstructured.Unstructured {
 	return u
 }
 
-// A server with Go structs: live objects are internal, requests have version v1.
+// This server has Go structs: live objects have the internal type, and requests have version v1.
 func ExampleNewDefaultFieldManager() {
 	var schemas map[string]*spec.Schema
 	if err := json.Unmarshal([]byte(models), &schemas); err != nil {
@@ -70,7 +70,7 @@ func ExampleNewDefaultFieldManager() {
 	// {"f:spec":{"f:note":{},"f:ports":{"k:{\"name\":\"http\"}":{".":{},"f:name":{}}}}}
 }
 
-// Custom resources without a schema.
+// This server has custom resources without a schema.
 func ExampleNewDefaultCRDFieldManager() {
 	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
 	c := &custom{scheme: newScheme()}
@@ -92,7 +92,7 @@ func ExampleNewDefaultCRDFieldManager() {
 	// Output: true 1
 }
 
-// Built-in kinds have schemas; all other kinds have none.
+// With this TypeConverter, built-in kinds have schemas, and all other kinds have none.
 func ExampleUnion() {
 	converter := apimachinery.Union(
 		apimachinery.FromTypes(openapi.Builtin()),
@@ -121,7 +121,7 @@ func ExampleTypes() {
 	// Output: {"f:spec":{"f:note":{}}}
 }
 
-// Types of Tenure, and filters of structured-merge-diff v4.
+// This FieldManager uses types of Tenure and filters of structured-merge-diff v4.
 func ExampleFromTypes() {
 	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	filters, err := smdv4.FromSets(map[v4fieldpath.APIVersion]*v4fieldpath.Set{

@@ -27,7 +27,8 @@ import (
 const kubectl = lastapplied.Manager
 
 // FieldManager applies and tracks writes to objects of one kind, through one subresource. Requests have the version of
-// the kind, objects have the hub version. It is safe for concurrent use if its converter, defaulter and creater are.
+// the kind, and objects have the hub version. It is safe for concurrent use if its converter, defaulter and creater
+// are.
 type FieldManager struct {
 	types     fieldmanager.Types
 	converter hubAndSpoke

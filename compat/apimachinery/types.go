@@ -39,7 +39,7 @@ func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool
 }
 
 // NewDeducedTypeConverter returns a TypeConverter that accepts every kind and has no schemas: maps merge entry by
-// entry, lists are atomic. It is for custom resources without a schema.
+// entry, and lists are atomic. It is for custom resources without a schema.
 func NewDeducedTypeConverter() TypeConverter { return FromTypes(deduced{}) }
 
 // NewSchemeTypeConverter returns a TypeConverter for the kinds of a scheme. It finds their types in parser by the names

@@ -33,7 +33,8 @@ var (
 	packageResult = regexp.MustCompile(`(?m)^(?:ok|FAIL)\s+\S+\s+[0-9.]+s$`)
 	// shadowLine matches a difference in the log of package shadow.
 	shadowLine = regexp.MustCompile(`"Tenure differs from upstream" difference="([^"]*)"`)
-	// scriptResult matches the output of a function of Kubernetes' scripts, scriptsEnded the scripts' last line.
+	// scriptResult matches the output of a function of Kubernetes' scripts; scriptsEnded matches the last line of the
+	// scripts.
 	scriptResult = regexp.MustCompile(`(?ms)^\+\+\+ Running case: test-cmd\.(\S+) .*?^\+\+\+ exit code: (\d+)`)
 	scriptsEnded = regexp.MustCompile(`(?m)^(?:FAILED TESTS: |\+\+\+ .*TESTS PASSED)`)
 	notBuilt     = regexp.MustCompile(

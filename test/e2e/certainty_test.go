@@ -91,8 +91,8 @@ spec:
 // TestCertainty applies intents with a client that skips applies, to objects of all built-in kinds and of custom kinds
 // with random histories: others write, definitions change, caches lag, processes restart, the server is killed, and its
 // store is restored from a backup. A plain apply of a skipped intent must leave the object unchanged, and an intent
-// that changes nothing must be skipped in the end. The same is checked with a cache that strips managed fields.
-// E2E_DURATION sets the duration, E2E_SEED selects other histories. To use another server, which is not killed:
+// that changes nothing must be skipped in the end. The test runs with and without a cache that strips managed fields.
+// E2E_DURATION sets the duration, and E2E_SEED selects other histories. To use another server, which is not killed:
 //
 //	KUBE_APISERVER=https://127.0.0.1:6443 KUBE_TOKEN=loopback E2E_DURATION=10m go test ./test/e2e -run TestCertainty -v
 func TestCertainty(t *testing.T) {

@@ -59,7 +59,7 @@ spec:
 // manager again with a random policy, in three ways: with the command, with the client for controllers, and with Helm's
 // post-renderer. All three must have the same result. A field that is given up keeps its value and its owners, and a
 // shared field keeps its value. A decided field is not in conflict. If one field is refused, nothing changes.
-// E2E_DURATION sets the duration, E2E_SEED selects other histories.
+// E2E_DURATION sets the duration, and E2E_SEED selects other histories.
 func TestPolicyAtRandom(t *testing.T) {
 	t.Parallel()
 	config := start(t, apiserver.Options{}).Config()

@@ -208,7 +208,7 @@ func randomChange(r *rand.Rand, n int) change {
 
 // TestMinimalUpdates lets an operator make random updates to an object of a user, with a Go type that rewrites what it
 // reads. Only the change must be stored, and the operator must own only the fields that it has changed. If others write
-// in between, the update fails with a conflict. E2E_DURATION sets the duration, E2E_SEED selects other histories:
+// in between, the update fails with a conflict. E2E_DURATION sets the duration, and E2E_SEED selects other histories:
 //
 //	E2E_DURATION=30m go test ./test/e2e -run TestMinimalUpdates -v -timeout 1h    # over 100,000 steps
 func TestMinimalUpdates(t *testing.T) {
