@@ -34,7 +34,7 @@ func Element(e fieldpath.Element) v4fieldpath.PathElement {
 }
 
 // FromElement returns e in Tenure's type. It fails for an element that selects nothing, and for values that are not
-// JSON. If an element selects in several ways, the first is used, as in v4: field, key, value, index.
+// JSON. If several fields of an element are set, the first is used, as in v4: field, key, value, index.
 func FromElement(e v4fieldpath.PathElement) (fieldpath.Element, error) {
 	switch {
 	case e.FieldName != nil:

@@ -34,7 +34,7 @@ type Updater struct {
 	Warn func(manager string, version v4fieldpath.APIVersion, err error)
 }
 
-// Update returns updated, the object with which a create, update or patch is about to replace live, and the resulting
+// Update returns updated, the object that a create, update or patch is about to write in place of live, and the resulting
 // managers: all managers lose what was removed, others also lose what was changed, and manager gains what it added or
 // changed (spec rule 5). Both objects are at version; live is null before the object is created. Neither the objects
 // nor managers are changed.

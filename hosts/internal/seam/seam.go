@@ -77,7 +77,7 @@ func apimachinery() Module {
 	return Module{
 		Path: "k8s.io/apimachinery",
 		Why: "its field managers, its types, its validation of managed fields, its scale handler and its reader of " +
-			"managed fields of unstructured objects hand over to an engine",
+			"managed fields of unstructured objects delegate to an engine",
 		Steps: []patch.Step{
 			patch.Imports{
 				In: managedfields, Path: "sigs.k8s.io/structured-merge-diff/v6/fieldpath",
@@ -170,7 +170,7 @@ func merge(major, version string) Module {
 	withMajor := func(file []byte) []byte { return bytes.ReplaceAll(file, []byte("MAJOR"), []byte(major)) }
 	return Module{
 		Path: "sigs.k8s.io/structured-merge-diff/" + major, Version: version,
-		Why: "its Updater hands over",
+		Why: "its Updater delegates to an engine",
 		Steps: []patch.Step{
 			patch.RenameFunc{
 				In: "merge", Receiver: "Updater", Name: "Update", To: "upstreamUpdate", Signature: "func(" + values + ")" + results,
