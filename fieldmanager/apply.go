@@ -51,7 +51,7 @@ type Result struct {
 	live   runtime.Object // set if Object equals it, apart from managed fields
 }
 
-// String returns a text for logs: whether there is something to store, and what a forced apply took from other
+// String returns a text for logs: whether there is something to store, and which fields a forced apply took from other
 // managers. It contains no values of objects.
 func (r Result) String() string {
 	text := "ownership only"
@@ -118,10 +118,10 @@ func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, 
 
 // applyWrite is the state of one apply in the pipeline.
 //
-//	read         check the request; read both objects and live's entries, or make one of before-first-apply
-//	merge        validate and merge the intent; compute what the manager owns and dropped
-//	prune        remove what was dropped and nobody else owns
-//	setOwners    take changed fields from other managers, or report conflicts; make and date the manager's entry
+//	read         check the request; read both objects and live's entries, or make an entry of before-first-apply
+//	merge        validate and merge the intent; compute which fields the manager owns and which it dropped
+//	prune        remove the dropped fields that no other manager owns
+//	setOwners    take changed fields from other managers, or report conflicts; make the manager's entry, set its time
 //	result       update the last-applied annotation; default and encode the object
 type applyWrite struct {
 	m       *FieldManager
@@ -139,14 +139,14 @@ type applyWrite struct {
 	others    managedfields.Entries // entries other than own that can be compared, reconciled
 	kept      managedfields.Entries // entries other than own that can't be compared, stored unchanged
 
-	owned     managedfields.Entry // what the intent owns
+	owned     managedfields.Entry // the fields that the intent owns
 	isOwned   bool                // own has the same field set as owned, at this version
 	dropped   *fieldpath.Set      // the paths of own that the intent does not own
 	merged    object              // the same tree as live's unless changed
 	changed   bool                // merged differs from live
 	annotated bool                // the annotations of the object to store differ from merged's
 	isNoOp    bool                // nothing changes, including entries: live is returned unchanged
-	lost      losses              // what other managers lose, or the conflicts
+	lost      losses              // the fields that other managers lose, or the conflicts
 }
 
 // read checks the request and reads both objects and the entries (spec rules 1.1, 1.2 and 1.3).
@@ -211,7 +211,7 @@ func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 	}
 	if !m.isOwnVersion(tree) {
 		gvk := applied.GetObjectKind().GroupVersionKind()
-		text := fmt.Sprintf("invalid object type: %v", gvk) // upstream's
+		text := fmt.Sprintf("invalid object type: %v", gvk) // the same text as upstream
 		if !m.asUpstream && (gvk.Version == "" || gvk.Kind == "") {
 			text += fmt.Sprintf(": expected apiVersion %s and kind %s", m.version, m.kind.Kind)
 		}
@@ -284,8 +284,8 @@ func (w *applyWrite) merge() error {
 
 // mergeIntent merges the intent into live. If the merge fails, mergeIntent removes undeclared fields from the intent
 // and merges again, unless undeclared fields are refused. If the second merge succeeds, unknown has the violations that
-// the first merge found. Usually these say that fields are not declared; rarely, a violation precedes that check, such
-// as a name that is too long.
+// the first merge found. Nearly all of them are undeclared fields. The exceptions are undeclared fields with another
+// violation that is found first, such as a name that is too long.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
@@ -307,7 +307,7 @@ func (w *applyWrite) compareOwn() {
 		return
 	}
 	if err := w.own.Reconcile(w.m.typ); err != nil {
-		// An entry that can't be decoded owns nothing from now on, so that nothing is removed because of it.
+		// An entry that can't be decoded owns nothing from now on, so that no field is removed because of it.
 		w.m.warning(w.own, err)
 		w.own.SetFieldSet(nil)
 	}

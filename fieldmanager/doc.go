@@ -19,9 +19,9 @@
 //
 // # The steps of a write
 //
-// Apply is a pipeline, in apply.go. It checks the request; reads live's entries, or makes an entry of the manager
-// before-first-apply; merges, which computes the fields that the intent owns; prunes what the manager dropped and no
-// other manager owns; finds the fields that other managers lose, which are conflicts unless the apply is forced; and
-// sets the time of the entry if the object changed. Update, in update.go, compares live with the new object, and makes
-// the manager own what it changed. The code cites the numbered rules in doc/spec.md.
+// Apply, in apply.go, is a pipeline. It checks the request, and reads live's entries or makes an entry of the manager
+// before-first-apply. It merges the intent, and computes the fields that the intent owns. It prunes the fields that the
+// manager dropped and no other manager owns. It finds the fields that other managers lose: without force, these are
+// conflicts. It sets the time of the manager's entry if the object changed. Update, in update.go, compares live with
+// the new object, and makes the manager own the changed fields. The code cites the numbered rules in doc/spec.md.
 package fieldmanager

@@ -14,11 +14,10 @@ import (
 )
 
 // Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). If set is the field
-// set of an Apply entry, the intent is what its manager last applied and still owns. The intent has the object's name
-// and namespace. If it contains an item, or only a part of an item, it also has the key fields of this item, except key
-// fields with their default that are not in set, because the intent would own them. Paths that do not exist in obj are
-// omitted. A map that is owned without its content is empty in the intent; a list that is owned without its content is
-// null.
+// set of an Apply entry, the intent has the fields that its manager last applied and still owns. The intent has the
+// object's name and namespace. If it contains a list item, or a part of one, it also has the key fields of the item. It
+// omits a key field that has its default value and is not in set, because the intent would own it. It also omits paths
+// that do not exist in obj. If set has a map without its content, the map is empty in the intent; such a list is null.
 //
 // obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
 // The error is an [ObjectError].
@@ -47,7 +46,8 @@ func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fie
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// defaultedKeys returns the paths in set that are key fields with their default. An item has the same key without them.
+// defaultedKeys returns the paths in set that are key fields with their default values. An item has the same key
+// without these fields.
 func defaultedKeys(t *typed.Type, set *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(set, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		child, _ := t.Child(e)
@@ -66,9 +66,9 @@ func defaultedKeys(t *typed.Type, set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// FieldSet returns the fields that a manager owns by applying obj (spec rules 4.1, 4.2 and 4.3), without reset fields
-// and without fields that are never owned. obj is converted to the version of the FieldManager. The error is an
-// [ObjectError].
+// FieldSet returns the fields that a manager owns after it applies obj (spec rules 4.1, 4.2 and 4.3). These never
+// include reset fields and the fields that no manager owns. obj is converted to the version of the FieldManager. The
+// error is an [ObjectError].
 func (m *FieldManager) FieldSet(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
 	o, err := m.validObject(ctx, obj, AppliedObject)
 	if err != nil {

@@ -32,11 +32,11 @@ type Types interface {
 
 // Converter converts objects between the versions of their kind.
 type Converter interface {
-	// Convert returns obj at a version, as a new object or obj itself. It must not change obj, which is an object that
-	// was passed to the write. When entries of other versions are compared, obj is instead an
-	// *unstructured.Unstructured without managed fields that shares memory with the passed object, whatever the Go type
-	// of the passed object. ctx is the ctx of the write. An error for which runtime.IsNotRegisteredError is true means
-	// that the version does not exist; any other error is temporary.
+	// Convert returns obj at a version, as a new object or obj itself. It must not change obj, because obj is an object
+	// that was passed to the write, or shares memory with one. To compare entries of other versions, obj is an
+	// *unstructured.Unstructured without managed fields, whatever Go type was passed to the write. ctx is the ctx of
+	// the write. An error for which runtime.IsNotRegisteredError is true means that the version does not exist; any
+	// other error is temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
@@ -46,8 +46,8 @@ type Warning struct {
 	Manager managedfields.Key
 	// Version is the API version of the entry or intent.
 	Version string
-	// Err is the problem. For an entry that could not be compared, it is, for example, [ErrVersionGone], a
-	// *managedfields.Error, or the converter's error. For an undeclared field that was removed from an intent, it is a
+	// Err is the problem. If an entry could not be compared, Err is, for example, [ErrVersionGone], a
+	// *managedfields.Error, or the converter's error. If an undeclared field was removed from an intent, Err is a
 	// *typed.Error.
 	Err error
 }
@@ -72,16 +72,16 @@ type Options struct {
 	// Converter converts objects between versions. Without a Converter, every object must have the FieldManager's own
 	// version, and entries of other versions are kept without being compared.
 	Converter Converter
-	// Defaulter is called by Apply, but not by Update, with the merged object before it is returned. The object is a
-	// copy, so Defaulter may change it.
+	// Defaulter sets defaults in the merged object. Apply calls it if the merge changed the object; Update never calls
+	// it. The object is a copy, so Defaulter may change it.
 	Defaulter func(runtime.Object)
-	// Subresource is the subresource that is written, and is the subresource of entries. It is empty for the main
-	// resource.
+	// Subresource is the subresource that requests write to, which is also the subresource of their entries. It is
+	// empty for the main resource.
 	Subresource string
 	// ResetFields has, for each version (group/version), the fields that a write resets to live's values. The manager
 	// of the write never owns them (spec rule 2.9).
 	ResetFields map[string]fieldpath.Filter
-	// FieldValidation says how undeclared fields of an intent are handled, like the query parameter of a request.
+	// FieldValidation says how undeclared fields of an intent are handled, like the query parameter fieldValidation.
 	// Undeclared fields of live objects and updates never stop a write (spec rule 1.3).
 	//
 	//	metav1.FieldValidationStrict  an error with the path of each; the empty string means the same
@@ -93,8 +93,8 @@ type Options struct {
 	// struct. Empty is not changed.
 	Empty runtime.Object
 	// Semantics decide which values are equal: nil means compatible semantics, as in upstream. With typed.Canonical,
-	// values with the same meaning are equal, so that applying a value with the same meaning as live's neither
-	// conflicts nor changes the object (spec rule 11.1).
+	// values with the same meaning are equal. An apply of a value that has the same meaning as live's value then causes
+	// no conflict and does not change the object (spec rule 11.1).
 	Semantics *typed.Semantics
 	// Cap is the maximum number of Update entries of an object; 0 means 10.
 	Cap int
@@ -103,8 +103,8 @@ type Options struct {
 	// Warnings is called for entries that are kept because they can't be compared, and for fields that are removed from
 	// an intent because of FieldValidation. It must be safe for concurrent use.
 	Warnings func(Warning)
-	// Errors is called by UpdateNoErrors if an error makes it return an object with live's managed fields. It must be
-	// safe for concurrent use.
+	// Errors is called by UpdateNoErrors with each error, and with the object whose fields could not be tracked. It
+	// must be safe for concurrent use.
 	Errors func(obj runtime.Object, err error)
 }
 
@@ -126,8 +126,8 @@ func init() {
 	hooks.BeAsUpstream = func(m any) { m.(*FieldManager).asUpstream = true }
 }
 
-// New returns a FieldManager for requests with a kind at a version. It fails if types does not know the kind, and for
-// invalid options, such as a nil pointer as Converter.
+// New returns a FieldManager for requests with a kind at a version. It returns an error if types does not know the
+// kind, or if an option is invalid, such as a Converter that is a nil pointer.
 func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
 	options.FieldValidation = cmp.Or(options.FieldValidation, metav1.FieldValidationStrict)
 	options.Cap = cmp.Or(options.Cap, defaultCap)
@@ -193,8 +193,8 @@ func (m *FieldManager) warning(e *managedfields.Entry, err error) {
 	}
 }
 
-// NoneConverter converts by setting only the apiVersion, like the conversion strategy None of
-// CustomResourceDefinitions. The result shares everything else with the object.
+// NoneConverter changes only the apiVersion of objects, like the conversion strategy None of CustomResourceDefinitions.
+// The result shares everything else with the object.
 type NoneConverter struct{}
 
 var _ Converter = NoneConverter{}

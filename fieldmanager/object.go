@@ -40,7 +40,7 @@ func checkMetadata(tree map[string]any) error {
 	}
 }
 
-// withinLimits is the function [withinLimits] for an object; its error names the object.
+// withinLimits is like the function [withinLimits], but its error names the object.
 func (o object) withinLimits() error {
 	o.typ = typed.Deduced()
 	return o.validate()
@@ -138,7 +138,7 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	if err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
-	// The tree need not fit the type of its version, because a comparison of two objects does not need that.
+	// The tree is not validated against the type of its version, because a comparison also works for invalid objects.
 	if err := withinLimits(tree); err != nil {
 		return nil, fmt.Errorf("converter: %w", err)
 	}
@@ -194,7 +194,7 @@ const maxName = 512
 
 // name returns the name of a tree for an error, as in upstream: (namespace/name; group/version, Kind=kind).
 func (o object) name() string {
-	// The getters of unstructured objects print a value that is not a string, which may be of any size or contain
+	// The getters of unstructured objects print values that are not strings. Such a value may be huge or contain
 	// itself.
 	metadata, _ := o.tree["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)

@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// reconcile adapts entries to the current topology of their types (spec rules 8.1, 8.2, 8.3 and 8.4). Entries that
-// can't be compared are returned unchanged in kept, and are stored unchanged (spec rule 10.1): their version no longer
-// exists or is temporarily unknown, or they can't be decoded. isCurrent reports whether no entry changed and each entry
-// owns a field. l must not be used afterwards.
+// reconcile adapts entries to the current topology of their types (spec rules 8.1, 8.2, 8.3 and 8.4). An entry can't be
+// compared if its version no longer exists or is temporarily unknown, or if the entry can't be decoded. Such entries
+// are returned unchanged in kept, and are stored unchanged (spec rule 10.1). isCurrent reports whether no entry changed
+// and each entry owns a field. l must not be used afterwards.
 func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept managedfields.Entries, isCurrent bool) {
 	reconciled, isCurrent = l[:0], true
 	for _, r := range l {
@@ -38,7 +38,7 @@ func (m *FieldManager) reconcile(l managedfields.Entries) (reconciled, kept mana
 type comparisons struct {
 	m        *FieldManager
 	ctx      context.Context
-	read     func() (old, updated object, err error) // nil after the objects were read
+	read     func() (old, updated object, err error) // nil once the objects have been read
 	old, now object
 	err      error
 	found    []comparison
@@ -69,8 +69,8 @@ func (c *comparisons) objects(version string) (old, updated object, err error) {
 	return old, updated, err
 }
 
-// maxVersions is the maximum number of versions, besides its own, that a write compares (spec rule 12.5), because each
-// version needs a conversion of the whole object.
+// maxVersions is the maximum number of versions that a write compares, besides the version of the write (spec rule
+// 12.5). Each version needs a conversion of the whole object.
 const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
@@ -107,10 +107,10 @@ func (c *comparisons) add(added comparison) *comparison {
 	return &c.found[len(c.found)-1]
 }
 
-// takeFromOthers returns the entries after changes by writer: all other managers lose the changed and the removed
-// fields (spec rules 5.1 and 5.2). The changed fields that they lose are added to lost as conflicts, unsorted. Entries
-// that no longer own a field are removed (spec rule 2.10). Entries that can't be compared because the converter fails
-// are kept unchanged. l must not be used afterwards.
+// takeFromOthers returns the entries after a write by writer with the given changes: all other managers lose the
+// changed and the removed fields (spec rules 5.1 and 5.2). It adds the changed fields that they lose to lost, as
+// unsorted conflicts. Entries that no longer own a field are removed (spec rule 2.10). Entries that can't be compared
+// because the converter fails are kept unchanged. l must not be used afterwards.
 func (m *FieldManager) takeFromOthers(
 	l managedfields.Entries, writer managedfields.Key, changes *comparisons, lost *losses,
 ) managedfields.Entries {
@@ -156,13 +156,13 @@ type losses struct {
 	more      bool // conflicts is incomplete
 }
 
-// add adds the fields that a change takes from r to the conflicts, with their values before and after. refused reports
+// add adds to the conflicts the fields that a change takes from r, with their values before and after. refused reports
 // whether the write is rejected.
 func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
 	if change.finder == nil {
 		change.finder = values.NewFinder()
 	}
-	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // keeping r would allocate it
+	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // a copy, because storing r would move it to the heap
 	for p, pair := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true

@@ -78,8 +78,8 @@ func (w *applyWrite) goneOfDropped(last managedfields.Entry, entries managedfiel
 type pruner struct{ values.Finder }
 
 // goneOf returns the paths that a prune removes below v, a container that stays: the paths in dropped that no entry
-// owns. last is what the manager owned before; owned is what any entry owns now. ok is false if the removal of a child
-// depends on its siblings; then [applyWrite.pruneBySets], which defines the result, decides.
+// owns. last has the fields that the manager owned before; owned has the fields that any entry owns now. ok is false if
+// the removal of a child depends on its siblings; then [applyWrite.pruneBySets], which defines the result, decides.
 func (p pruner) goneOf(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (removed *fieldpath.Set, ok bool) {
 	var out fieldsets.Builder
 	for e, entry := range dropped.Level() {
@@ -159,8 +159,8 @@ func hasChildren(t *typed.Type, v any) bool {
 	return false
 }
 
-// pruneBySets prunes with sets of paths of whole objects, at each version that has entries. It returns nil if nothing
-// is removed.
+// pruneBySets prunes with the sets of all paths of an object, at each version that has entries. It returns nil if
+// nothing is removed.
 //
 // It first removes the candidates: the fields that the last entry owned, and structs that contained nothing else. Then
 // it restores the fields that any entry owns now, one version after another. Finally, it restores everything that was
@@ -208,8 +208,8 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	return pruned.tree, err
 }
 
-// entriesForPrune returns the manager's last entry, and all entries after an apply without pruning. Metadata and the
-// other fields that nobody owns (spec rule 2.7) are added to the manager's entry, because they are never removed.
+// entriesForPrune returns the manager's last entry, and all entries as they would be after an apply without pruning. To
+// the manager's new entry it adds the fields that nobody owns (spec rule 2.7), because these are never removed.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	t, err := w.m.typeAt(w.own.APIVersion)
 	if err == nil {

@@ -23,8 +23,8 @@ type UpdateOptions struct {
 }
 
 // Update computes the managed fields of obj, the object with which a create, update or patch is about to replace live.
-// The manager owns what it added or changed, in an Update entry; other managers lose what was changed or removed. live
-// is nil if the object does not exist yet.
+// The manager owns the fields that it added or changed, in an Update entry. Other managers lose the fields that it
+// changed or removed. live is nil if the object does not exist yet.
 //
 // For a subresource, Update starts from live's managed fields. Otherwise, it starts from obj's, so that a client can
 // edit them: an empty list, or a list with one empty entry, removes all managed fields. If obj has no list, Update
@@ -113,8 +113,8 @@ func (m *FieldManager) UpdateNoErrors(
 //
 //	startUpdate   read the entries that the update starts from: the new object's, or live's
 //	created       if the object is new and a Go struct, make its entry, and skip the comparison
-//	compare       compare both objects, and validate what is new
-//	track         make the writer own what it changed, and take it from other managers
+//	compare       compare both objects, and validate the parts that changed
+//	track         make the writer own the fields that it changed, and take them from other managers
 type updateWrite struct {
 	m         *FieldManager
 	ctx       context.Context
@@ -156,7 +156,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, obj runtime.Object
 }
 
 // isReset reports whether an object from a client asks to clear all managed fields (spec rule 2.6): its list is empty,
-// or has one empty entry. A nil list does not, because clients that do not know the field send no list.
+// or has one empty entry. A missing list is no such request, because clients that do not know the field send no list.
 func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())
@@ -240,8 +240,8 @@ func (w *updateWrite) compare() (*comparisons, error) {
 }
 
 // rawTree returns the tree of an unstructured object, including its managed fields, which the comparison leaves out. It
-// returns nil if the object lacks the FieldManager's kind and version or granular metadata, or has less than two fields
-// in metadata.
+// returns nil if the object lacks the FieldManager's kind and version or granular metadata, or has fewer than two
+// fields in metadata.
 func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {
@@ -296,8 +296,8 @@ func (w *updateWrite) refuse(changes *comparisons) (*comparisons, error) {
 	return changes, nil
 }
 
-// track returns the entries after an update by manager: the manager owns what it changed and what it owned before
-// (spec rule 5.5). entries must not be used afterwards.
+// track returns the entries after an update by manager: the manager owns the fields that it changed, and keeps those
+// that it owned before (spec rule 5.5). entries must not be used afterwards.
 //
 // For example, alice owns .spec.replicas and .spec.paused by an apply, and ctl owns .spec.image by an update. ctl sets
 // replicas, and removes paused and image:

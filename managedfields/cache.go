@@ -27,8 +27,8 @@ type cache struct {
 	bytes      int
 }
 
-// The size of a cached entry without its text and set, and the size of a member of a set, in bytes. A text has at least
-// one brace for each member, whether or not the path that ends with the member is in the set.
+// The sizes of a cached entry without its text and set, and of one member of a set, in bytes. A text has at least one
+// opening brace for each member.
 const (
 	cachedSize = 64
 	memberSize = 160

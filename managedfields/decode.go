@@ -33,8 +33,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Read reads the managed fields of an object, unstructured or a Go struct. If two entries have the same key, the later
-// one is used.
+// Read reads the managed fields of an object, which is unstructured or a Go struct. If two entries have the same key,
+// Read uses the later one.
 //
 // An entry with a known operation is read even if it is otherwise malformed, or has no apiVersion; then
 // [Entry.FieldSet] returns the error. Fields of unknown kinds, which a later version of FieldsV1 may have added, are
@@ -86,7 +86,7 @@ func DecodeTree(list []any) (Entries, error) {
 	return decoded(readTrees(list))
 }
 
-// decoded returns entries that no longer keep the form in which they were read, or the error.
+// decoded returns err, or the decoded entries without the form in which they were read.
 func decoded(l Entries, _ bool, err error) (Entries, error) {
 	if err == nil {
 		err = l.Err()
@@ -213,8 +213,8 @@ func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	return e, false, nil
 }
 
-// readTime reads the time of an entry. A time that is not canonical has a fraction of a second or an offset, or is the
-// zero time, which is written as null.
+// readTime reads the time of an entry. A time is not canonical if it has a fraction of a second or an offset, or if it
+// is the zero time, which is written as null.
 func readTime(text string) (when *metav1.Time, isCanonical bool, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -100,9 +100,9 @@ func (e *Entry) encodeTree() map[string]any {
 	case e.decoded:
 		out["fieldsV1"] = e.set.Tree()
 	default:
-		// An entry of a Go struct that is not decoded, or can't be, is converted to a map. Bytes that are not JSON
-		// can't be represented, and are lost. If SetTime was called for an entry of an unstructured object whose
-		// fieldsV1 is not a map, this fieldsV1 is lost, too.
+		// An entry of a Go struct that has not been decoded, or can't be decoded, is converted to a map. Bytes that are
+		// not JSON are lost, because a map can't represent them. If SetTime was called for an entry of an unstructured
+		// object whose fieldsV1 is not a map, this fieldsV1 is lost, too.
 		var fields any
 		text, _ := e.encoded()
 		if utiljson.Unmarshal(text, &fields) == nil {

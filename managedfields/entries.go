@@ -132,10 +132,10 @@ func Unowned() *fieldpath.Set { return unowned }
 // Ancient is the manager of the entries into which [Entries.Cap] merges the oldest updates.
 const Ancient = "ancient-changes"
 
-// Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest, by API version, into
-// entries of the manager [Ancient], until there are at most limit Updates, or only one per version. It never merges
-// Apply entries, because the next apply needs them to find the fields that the manager dropped. For example, with a
-// limit of 2 and the oldest entry first:
+// Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest Updates of each API version
+// into an entry of the manager [Ancient], until there are at most limit Updates, or only one per version. It never
+// merges Apply entries, because the next apply needs them to find the fields that the manager dropped. For example,
+// with a limit of 2 and the oldest entry first:
 //
 //	a (v1): .spec.x    b (v2): .spec.y    c (v1): .spec.z    d (v1): .spec.w
 //	c joins a          ancient-changes (v1): .spec.x .spec.z     b (v2)     d (v1)
@@ -178,7 +178,7 @@ func (l Entries) Cap(limit int) Entries {
 		}
 		key := Key{Manager: Ancient, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version}
 		if i, ok := positions[key]; ok && !slices.Contains(group, i) {
-			group[0] = i // the existing entry takes the place of the oldest, which stays
+			group[0] = i // merge into the existing entry; the oldest entry then stays as it is
 		}
 		sets := make([]*fieldpath.Set, len(group))
 		for k, i := range group {

@@ -13,8 +13,9 @@ import (
 )
 
 // Entry is one entry of managed fields: the fields that one manager owns. It is decoded only when its fields are
-// needed. For most entries of an unstructured object, a write only has to know whether they own a changed field, and
-// looks that up in their encoded FieldsV1. An unchanged entry is written as it was read, even if it can't be decoded.
+// needed. For most entries of an unstructured object, a write only has to find out whether they own a changed field. It
+// looks up the field in their encoded FieldsV1. An unchanged entry is written as it was read, even if it can't be
+// decoded.
 type Entry struct {
 	Key
 	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
@@ -79,7 +80,7 @@ func (e *Entry) FieldSet() (*fieldpath.Set, error) {
 // encoded returns the FieldsV1 of the entry if no encoding is necessary.
 func (e *Entry) encoded() (fieldsV1 []byte, ok bool) {
 	if e.asStruct != nil {
-		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // nil FieldsV1: no bytes, which are the empty set
+		return fieldsv1.Bytes(e.asStruct.FieldsV1), true // a nil FieldsV1 has no bytes: the empty set
 	}
 	return fieldsv1.Bytes(e.fields), e.fields != nil
 }
@@ -189,7 +190,7 @@ func (e *Entry) Add(set *fieldpath.Set) {
 	}
 }
 
-// isWellFormed reports whether an entry of an unstructured object has exactly the members with which it would be
+// isWellFormed reports whether an entry of an unstructured object has exactly the members that it would have when it is
 // written.
 func (e *Entry) isWellFormed() bool {
 	members := len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"})
@@ -202,7 +203,7 @@ func (e *Entry) isWellFormed() bool {
 	return e.tree != nil && len(e.asTree) == members
 }
 
-// isSame reports whether two entries with the same key are equal as they were read. Entries in different forms are not
+// isSame reports whether two entries with the same key were equal when they were read. A struct and a map are never
 // equal.
 func (e *Entry) isSame(o *Entry) bool {
 	if e.asStruct != nil && o.asStruct != nil {

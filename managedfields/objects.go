@@ -30,7 +30,7 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 			return nil, err
 		}
 		if accessor, err := gostruct.Accessor(from); err == nil && list == nil && accessor.GetManagedFields() != nil {
-			list = []any{} // in a Go struct, a request to reset managed fields
+			list = []any{} // an empty list in a Go struct is a request to reset managed fields
 		}
 		return &unstructured.Unstructured{Object: With(into.UnstructuredContent(), list)}, nil
 	}
@@ -86,8 +86,8 @@ func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 	return err1 == nil && err2 == nil && (x == nil) == (y == nil) && slices.EqualFunc(x, y, same)
 }
 
-// listOf returns the managed fields of an object in the form of an unstructured object. It returns nil if there are
-// none, and for an empty list of a Go struct, because its JSON is the same.
+// listOf returns the managed fields of an object in the form of an unstructured object. It returns nil if the object
+// has no list, or if a Go struct has an empty list: the JSON of both is the same.
 func listOf(obj runtime.Object) ([]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		v, _ := Of(u.UnstructuredContent())
@@ -120,9 +120,10 @@ func Of(tree map[string]any) (list any, ok bool) {
 	return list, ok
 }
 
-// With returns an unstructured object with list, as returned by [Entries.EncodeTree], as its managed fields; if list is
-// nil, without managed fields. The root and metadata of the result are new maps; everything in them is shared with tree
-// and list. With returns tree itself if nothing changes, or if metadata is not a map.
+// With returns tree, an unstructured object, with list as its managed fields. list has the form that
+// [Entries.EncodeTree] returns; if it is nil, the result has no managed fields. The root and metadata of the result are
+// new maps; everything in them is shared with tree and list. With returns tree itself if nothing changes, or if
+// metadata is not a map.
 func With(tree map[string]any, list any) map[string]any {
 	if items, ok := list.([]any); ok && items == nil {
 		list = nil

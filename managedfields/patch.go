@@ -15,13 +15,13 @@ import (
 // of other clients.
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
-// JSONPatch returns a JSON Patch (RFC 6902) that first does the given operations, and then sets the managed fields of
-// live, a stored object, to the entries of l. Send it with the content type application/json-patch+json. JSONPatch
-// sorts l in place.
+// JSONPatch returns a JSON Patch (RFC 6902) for live, a stored object. The patch first makes the given operations, and
+// then sets the managed fields to the entries of l. Send it with the content type application/json-patch+json.
+// JSONPatch sorts l in place.
 //
-// The patch sets the resourceVersion to live's, so that a server responds with 409 Conflict if the object was written
-// since, and clients retry. (A failed test operation would result in 422.) If live has no resourceVersion, the error is
-// [ErrNoResourceVersion].
+// The patch sets the resourceVersion to live's. If the object has been written since, a server therefore responds with
+// 409 Conflict, after which clients retry. (A failed test operation would result in 422.) If live has no
+// resourceVersion, the error is [ErrNoResourceVersion].
 func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([]byte, error) {
 	accessor, err := gostruct.Accessor(live)
 	if err != nil {

@@ -74,7 +74,7 @@ type comparer struct {
 	check   bool     // validate the parts that only the new value has
 	invalid bool     // such a part is invalid
 	inexact bool     // see [Comparison.Inexact]
-	except  []string // path of the part to leave out, below the current place
+	except  []string // path from the current place to the part that is not compared
 }
 
 func (c *comparer) run(t *Type, old, updated any) Comparison {
@@ -121,7 +121,7 @@ const (
 	setsOfComparison
 )
 
-// difference is how two values differ at one place: the entry of each set there.
+// difference is how two values differ at one place: for each set of a [Comparison], the entry at that place.
 type difference [setsOfComparison]fieldpath.Entry
 
 func (d *difference) unite(o difference) {
@@ -164,7 +164,7 @@ func (c *comparer) compare(t *Type, old, updated any, depth int) (d difference) 
 		return d
 	}
 	before, after := t.shapeOf(old), t.shapeOf(updated)
-	// A null, or a value of a shape that its type does not allow, is compared as an empty container.
+	// A null, and a value of a shape that its type does not allow, are compared as empty containers.
 	if shape := after.first(); before == after && (shape != mapShape && shape != listShape || shape == ownShape(updated)) {
 		return c.compareAs(t, after, old, updated, depth)
 	}
@@ -300,7 +300,8 @@ func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d dif
 
 // compareByElements compares two lists by the elements of their items. If both lists have duplicates of an item, these
 // are compared as one leaf. If only updated has duplicates of an item, the duplicates are added; if only old has
-// duplicates, they are removed (spec rule 5.4). A single item in the other list is then compared with a missing item.
+// duplicates, they are removed (spec rule 5.4). A single such item in the other list is then compared with a missing
+// item.
 func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) difference {
 	c.inexact = true
 	var d differences

@@ -36,7 +36,7 @@
 //
 // [Type.Validate] checks the limits of a value (spec rules 12.1 and 12.2). No operation recurses deeper than these
 // limits allow: a comparison treats deeper values as different, a merge returns an error, and other operations treat
-// deeper values as leaves. The cost of an operation grows with the size of the value as JSON, without the parts
-// beyond the limits. If a Go map contains itself twice, this size doubles with each level. Validate rejects such a map, so call it
-// first on untrusted input. [Equal] and [Type.Merge] do not need this call.
+// deeper values as leaves. The cost of an operation grows with the size of the value as JSON, without the parts beyond
+// the limits. If a Go map contains itself twice, this size doubles with each level. Validate rejects such a map, so
+// call Validate first on untrusted input. [Equal] and [Type.Merge] do not need this call.
 package typed

@@ -24,8 +24,8 @@ func (e *Error) Error() string {
 	return e.Path.Short() + ": " + e.Detail
 }
 
-// Errors are the violations of a type by one value, sorted by path. After the first 100 comes an Error without a path
-// that counts the others (spec rule 12.6).
+// Errors are the violations of a type by one value, sorted by path. If there are more than 100, the last Error has no
+// path, and says how many violations are not listed (spec rule 12.6).
 type Errors []*Error
 
 func (e Errors) Error() string {

@@ -5,10 +5,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Extract returns the part of v whose paths are in set: the intent that owns exactly these paths (spec rule 7.1). If
-// set is the field set of an entry, which may own containers, pass its [fieldpath.Set.Leaves] to omit the fields that
-// other managers added to these containers. A partly extracted item of a keyed list has its key fields only if they are
-// in set, or if withKeys is true. Extract returns nil if v contains no path of set. The result shares memory with v.
+// Extract returns the part of v whose paths are in set: the intent that owns exactly these paths (spec rule 7.1). The
+// field set of an entry may contain containers. To omit the fields that other managers added to them, pass the set's
+// [fieldpath.Set.Leaves]. A partly extracted item of a keyed list has its key fields only if they are in set, or if
+// withKeys is true. Extract returns nil if v contains no path of set. The result shares memory with v.
 func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 	out, ok := extractor{withKeys}.value(t, v, set)
 	if !ok {

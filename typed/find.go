@@ -18,7 +18,7 @@ type finder struct {
 	lists map[listKey]*index
 }
 
-// listKey is a list in memory and its type.
+// listKey identifies a list in memory, with its type.
 type listKey struct {
 	t     *List
 	first *any

@@ -75,8 +75,8 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	return Merged{Value: out.value, Changed: out.changed, FieldsV1: m.fields.FieldsV1()}, nil
 }
 
-// merger merges where both values have content. Where live has none, its [validator] validates the intent and finds the
-// fields that the intent owns.
+// merger merges the places where both values have content. Where live has no content, the [validator] validates the
+// intent and finds the fields that the intent owns.
 type merger struct{ *validator }
 
 // result is the merged value of one place. If changed is false, the merged value is live's, and value is meaningless.
@@ -236,7 +236,7 @@ func (x *listMerge) inPlace() {
 func (x *listMerge) byElements() {
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
 	m := interleaving{listMerge: x, index: x.list.indexOf(x.live), isMerged: make(map[string]bool, len(x.elems))}
-	shared := m.shared // a local variable, because appending to m.shared would allocate m
+	shared := m.shared // a local variable, because appending to m.shared would move m to the heap
 	for _, e := range x.elems {
 		m.isMerged[e.Text()] = false
 		if m.index.has(e) {

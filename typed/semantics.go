@@ -11,18 +11,18 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are the
-// same JSON, as in upstream. [Canonical] makes other semantics.
+// Semantics decides which values are equal. In the compatible semantics, a nil *Semantics, values are equal if they are
+// the same JSON, as in upstream. [Canonical] returns other semantics.
 type Semantics struct {
-	// equal compares values that are not equal otherwise; it may be nil.
+	// equal compares values that are not already equal by the schema; it may be nil.
 	equal func(t *Type, a, b any) bool
 }
 
 // Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1). Quantities and times
 // are compared according to the Format of their [Type]. Any two of these are equal: a missing field, an empty list, an
 // empty map with free keys, null instead of such a list or map, and an empty struct that is the schema's default. A
-// caller that knows more than the schema can pass equal, which is called for values of type t that are not equal
-// otherwise; it may be nil. equal must be symmetric and safe for concurrent use.
+// caller that knows more than the schema can pass a function equal. Canonical's semantics call it for values of type t
+// that are not already equal by these rules. equal may be nil, and must be symmetric and safe for concurrent use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
 }

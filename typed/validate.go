@@ -37,8 +37,8 @@ func (t *Type) Validate(v any, rules Rules) error {
 	return w.err()
 }
 
-// FieldSet returns the paths that an intent with value v owns (spec rules 4.1, 4.2 and 4.3): every scalar, null, atomic
-// list or map and empty map, every item of a set or keyed list, every entry of a map that is not a declared field, and
+// FieldSet returns the paths that an intent with value v owns (spec rules 4.1, 4.2 and 4.3): every scalar, null, empty
+// map, atomic list and atomic map, every item of a set or keyed list, every map entry that is not a declared field, and
 // everything that is owned below them. It does not contain declared fields that are granular containers with content,
 // or empty granular lists.
 //
@@ -145,7 +145,7 @@ func (w *validator) leave(isMember bool) {
 	w.fields.Leave(isMember)
 }
 
-// maxFieldsV1 is the maximum length of FieldsV1, in bytes, at which a walk continues. The rest up to the limit has room
+// maxFieldsV1 is the maximum length of FieldsV1, in bytes, at which a walk continues. The rest of the limit has room
 // for one more value: an element in which every byte may become an escape sequence.
 const maxFieldsV1 = limits.MaxBytes - 8*limits.MaxElement
 
@@ -239,7 +239,7 @@ func (w *validator) entries(m *Map, v any) {
 }
 
 // mostLookups is the maximum number of lookups of declared fields per entry. This many lookups take a fifth of the time
-// that is needed to look up the type of an entry and to sort it.
+// that it takes to look up the type of an entry and to sort the entry.
 const mostLookups = 5
 
 // eachEntry calls visit for each entry of a map, and closes the level that the entries are written to. Entries that the

@@ -119,7 +119,7 @@ func asList(v any) []any {
 // Equal reports whether a and b are the same JSON value. Numbers are equal if their values are equal, whatever their Go
 // types: integers are compared exactly; an integer and a float are compared as floats, as upstream does, so 2^53+1
 // equals the float 2^53. A missing map entry differs from null. Values beyond the limits (spec rules 12.1 and 12.2) are
-// not equal, unless they are the same value in memory.
+// equal only if they are the same value in memory.
 func Equal(a, b any) bool {
 	left := limits.MaxValues
 	return equal(a, b, 0, &left)

@@ -1,20 +1,20 @@
-// Package applier applies intents, and skips an apply if it is known that the server would do nothing. It is for
-// controllers that apply the same intent again and again, and have the object in a cache.
+// Package applier applies intents, and skips an apply if the server is known to change nothing. It is for controllers
+// that apply the same intent again and again, and have the object in a cache.
 //
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
 // An apply is skipped only if the server itself returned the same object for the same intent before. So after a change
 // of the object or the intent, applies are sent until the server returns the object unchanged, usually for the second
-// apply. Further applies are skipped. An apply is planned ([plans.New]) only if its conflicts have to be decided.
-// Unless an argument is invalid, errors come from the server or from these decisions.
+// apply. Further applies are skipped. Applies are planned ([plans.New]) only to decide conflicts. Unless an argument is
+// invalid, errors come from the server or from these decisions.
 //
 // # Conflicts
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
-// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A controller that gives up
-// a field leaves it out of its intent as long as the other manager owns it. To decide this, the Applier sends no
-// request. Package policy decides by fields and owners, in Go or from a file:
+// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A given-up field is left
+// out of each intent that is sent, as long as the other manager owns the field. The conflicts are found in the cached
+// object, without a request. Package policy decides by field and owner, with rules in Go or from a file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},
@@ -22,8 +22,9 @@
 //	}}
 //	applier.Options{Manager: "my-controller", Resolve: p.Resolve}
 //
-// A 409 from the server means that the cache was stale. If the Resource is a [Getter], the Applier reads the object
-// again and decides its conflicts again, at most three times.
+// The server may still respond with 409: the cache was stale, or the server found a conflict that the plan could not
+// find, because it is at another version. If the Resource is a [Getter], the Applier then reads the object and decides
+// its conflicts again, at most three times.
 //
 // # Stale caches
 //
@@ -69,13 +70,13 @@ type Options struct {
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// Subresource is the subresource of the FieldManager; empty for the main resource.
 	Subresource string
-	// Plan describes how the server processes a merged object; strategy.Strategy.Plan returns such options. Their
-	// Manager and Force are ignored.
+	// Plan describes how the server processes a merged object; strategy.Strategy.Plan returns such options. Manager and
+	// Force in Plan are ignored.
 	Plan plans.Options
 	// Definition returns a value that identifies the definition of the kind, and everything else that the server's
-	// responses depend on, such as the configuration of admission. The value must be comparable; nil means that it is
-	// not known yet. If Options.Definition itself is nil, only [Applier.SetFieldManager] tells the Applier that the
-	// kind has changed.
+	// responses depend on, such as the configuration of admission. The value must be comparable; nil means that the
+	// definition is not known yet. If Options.Definition itself is nil, only [Applier.SetFieldManager] tells the
+	// Applier that the kind has changed.
 	Definition func(context.Context) any
 	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds.
 	IsStoredAsStruct bool
@@ -161,7 +162,7 @@ func (r Result) String() string {
 	return text
 }
 
-// Apply applies intent to the object that it names, unless it is known that the server would return cached. cached is
+// Apply applies intent to the object that it names, unless the server is known to return cached unchanged. cached is
 // the object from the cache; nil if the cache has none. Apply modifies neither argument. Unless an argument is invalid,
 // the error comes from the server or from [plans.Resolve].
 func (a *Applier) Apply(

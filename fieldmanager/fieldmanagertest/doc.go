@@ -12,7 +12,7 @@
 // # What the harness does like a server
 //
 //   - A stored object has a UID, a creation time, and a resourceVersion that changes with each stored write. A no-op,
-//     and a write that changes only the times of entries, is not stored.
+//     and a write that changes only the times of entries, are not stored.
 //   - If the type has a status subresource, a write to the main resource does not change the status, and a write to the
 //     status changes nothing else.
 //   - For a write to the scale subresource, the object is converted to a Scale and back.
@@ -41,8 +41,8 @@
 //	(the message and the causes of the Status)
 //
 // Two kinds of lines in the comment are for programs: "rules:" lists the rules of doc/spec.md that the scenario shows,
-// "differs:" the rows of doc/differences.md. "go test ./fieldmanager/fieldmanagertest -update" rewrites the expected
-// results.
+// and "differs:" lists the rows of doc/differences.md. "go test ./fieldmanager/fieldmanagertest -update" rewrites the
+// expected results.
 //
 // [Grammar] describes the steps and their expected results.
 package fieldmanagertest

@@ -106,8 +106,8 @@ func (h *Harness) Do(w Write) Result {
 // Live returns a copy of the object; nil before it is created.
 func (h *Harness) Live() *unstructured.Unstructured { return h.state.object() }
 
-// Owners returns the owners of a path of the object, in the order of the entries. path is written as
-// [fieldpath.ParsePath] reads it: .spec.ports[name="http"].port.
+// Owners returns the owners of a path of the object, in the order of the entries. path has the syntax of
+// [fieldpath.ParsePath], such as .spec.ports[name="http"].port.
 func (h *Harness) Owners(path string) []managedfields.Key {
 	h.t.Helper()
 	entries, err := h.state.entries()
@@ -123,8 +123,8 @@ func (h *Harness) Owners(path string) []managedfields.Key {
 	return out
 }
 
-// RequireOwner fails the test unless exactly these managers own a path, with any operation. Without managers, it fails
-// if the path has an owner.
+// RequireOwner fails the test unless exactly the given managers own a path, with any operation. Without managers, it
+// fails if the path has an owner.
 func (h *Harness) RequireOwner(path string, managers ...string) {
 	h.t.Helper()
 	got, want := sets.New[string](), sets.New(managers...)
@@ -152,8 +152,8 @@ type Result struct {
 	Object *unstructured.Unstructured
 	// ManagedFields are the entries of Object.
 	ManagedFields managedfields.Entries
-	// Conflicts are the conflicts of a rejected apply; nil if the write succeeded, even with force, or was rejected for
-	// another reason.
+	// Conflicts are the conflicts because of which an apply was rejected. It is nil if the write succeeded (forced
+	// applies, too), or was rejected for another reason.
 	Conflicts conflicts.Conflicts
 	// Err is the error of the write, which may be Conflicts; nil if it succeeded.
 	Err error

@@ -130,8 +130,8 @@ func countOrders(sequences [][]Write) *big.Int {
 	return total
 }
 
-// allOrders yields, sorted, every order that begins with begin and continues with the writes of sequences. It yields
-// them one by one, because all orders may not fit into memory.
+// allOrders yields every order that begins with begin and continues with the writes of sequences. The orders are
+// sorted. It does not return them as a list, because all orders may not fit into memory.
 func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		isWhole := true
@@ -154,8 +154,8 @@ func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
 	}
 }
 
-// drawOrders returns n different random orders, sorted. To make all orders equally likely, it shuffles all writes, and
-// then ignores which write of a sequence is which.
+// drawOrders returns n different random orders, sorted. To make all orders equally likely, it shuffles a list that
+// contains the number of each sequence once per write of the sequence.
 func drawOrders(sequences [][]Write, n int, seed uint64, o RunOptions) [][]int {
 	var first []int // the number of each sequence, once per write
 	for i, sequence := range sequences {
@@ -235,8 +235,8 @@ func lasting(live map[string]any) (object, owners string) {
 
 // nearest returns two orders that differ only in two neighbouring writes and have different results; nil if all results
 // are equal. It prefers orders with different objects to orders with different owners. It takes two orders with
-// different results and transforms one into the other with a bubble sort, one swap of neighbours at a time: at least
-// one swap changes the result.
+// different results, and transforms one into the other with a bubble sort, which swaps two neighbours at a time. At
+// least one swap changes the result.
 func (w *interleaver) nearest() *[2]Order {
 	differ := func(a, b Order) bool { return a.Owners != b.Owners }
 	if len(w.report.Objects) > 1 {

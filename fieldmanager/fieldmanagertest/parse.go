@@ -19,7 +19,7 @@ import (
 //go:embed grammar.txt
 var Grammar string
 
-// step is one step of the archive, with the files after it that have the expected results.
+// step is one step of the archive, and the files with its expected results, which follow it in the archive.
 type step struct {
 	name string // as written
 	word string
@@ -28,7 +28,7 @@ type step struct {
 	// grouped are the writes that belong to an interleave step.
 	grouped []*step
 
-	// The fields below are the words after the first word.
+	// The fields below come from the words after the first word.
 	list  []string // words without =, except force
 	keys  map[string]string
 	write Write // the write that the words describe
@@ -159,7 +159,7 @@ func (st *step) parseWords(kind stepWord, words []string) error {
 	if kind.hasManager && len(rest) > 0 {
 		st.write.manager, rest = rest[0], rest[1:]
 	}
-	if st.word != "schema" && len(rest) > 0 { // schema has versions
+	if st.word != "schema" && len(rest) > 0 { // the words after schema are versions
 		return fmt.Errorf("unknown word %q", rest[0])
 	}
 	if agent, ok := st.keys["agent"]; ok {

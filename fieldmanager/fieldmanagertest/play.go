@@ -16,7 +16,7 @@ type Source struct {
 	// About is the comment without the lines for programs; Rules are the rules that those lines list.
 	About string
 	Rules []string
-	// Steps are its steps, in order.
+	// Steps are the steps of the scenario, in order.
 	Steps []SourceStep
 }
 

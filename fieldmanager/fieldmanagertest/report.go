@@ -111,7 +111,7 @@ func (o Order) String() string {
 	return b.String()
 }
 
-// renderYAML renders a value that can be written as JSON as printable YAML; keys are sorted.
+// renderYAML renders a value as printable YAML with sorted keys. The value must be one that JSON can represent.
 func renderYAML(v any) string {
 	b, err := printable.Marshal(v)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // Scenario is a scenario with the results of its run.
 type Scenario struct {
-	// Path is the path of its file.
+	// Path is the path of the scenario's file.
 	Path string
 	// About is the comment without the lines for programs.
 	About string
@@ -25,7 +25,7 @@ type Scenario struct {
 	Rules []string
 	// Differs are the numbers of the differences from upstream that the scenario shows (lines "differs:").
 	Differs []int
-	// Steps are its steps, in order.
+	// Steps are the steps of the scenario, in order.
 	Steps []Step
 
 	comment []byte

@@ -39,8 +39,7 @@ type server struct {
 	kind      schema.GroupKind // empty until it is known
 	versions  []string         // the preferred version first
 	crd       map[string]any   // nil for a built-in kind
-	// replicas has, by version, the path of the replicas that the scale subresource sets; nil for a version without
-	// scale.
+	// replicas has, by version, the path of the field that the scale subresource sets; nil for a version without scale.
 	replicas map[string][]string
 
 	now      time.Time              // time of the current write
@@ -64,7 +63,8 @@ func newServer() *server {
 	return &server{types: openapi.Builtin(), converter: fieldmanager.NoneConverter{}}
 }
 
-// do makes a write. If it fails, only the clock of the state changes. The result has no object; see Result.withObject.
+// do makes a write. If the write fails, only the clock of the state changes. The result has no object;
+// Result.withObject adds it.
 func (s *server) do(st state, w Write) (state, Result) {
 	s.now, s.warnings = start.Add(time.Duration(st.writes)*time.Second), nil
 	next := st
@@ -161,7 +161,8 @@ func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live
 	}
 }
 
-// sameObject rejects a body that names another object than the stored one. For an apply, the engine checks the kind.
+// sameObject rejects a body whose name or kind differs from the stored object's. It does not check the kind of an
+// apply, because the engine does.
 func (s *server) sameObject(w Write, body, live map[string]any) error {
 	before, _ := live["metadata"].(map[string]any)
 	name := body["metadata"].(map[string]any)["name"]

@@ -81,7 +81,7 @@ func (s *server) serves(subresource, version string) bool {
 		subresource == "scale" && s.replicas[version] != nil
 }
 
-// identify gives the object the kind of tree, unless the kind is already known.
+// identify sets the kind of the object to the kind of tree, unless the object already has a kind.
 func (s *server) identify(tree map[string]any) error {
 	if s.kind.Kind != "" {
 		return nil

@@ -42,7 +42,7 @@ func Update(manager string, object any) Write {
 	return Write{verb: updateVerb, manager: manager, object: object}
 }
 
-// Patch returns a JSON merge patch (RFC 7386), an update of a part of the object. A null removes a field.
+// Patch returns a JSON merge patch (RFC 7386), which updates a part of the object. A null removes a field.
 func Patch(manager string, part any) Write {
 	return Write{verb: patchVerb, manager: manager, object: part}
 }
@@ -66,8 +66,8 @@ func (w Write) Through(subresource string) Write {
 	return w
 }
 
-// decode returns an object of any form as a plain tree, as a server would decode it from a request: with JSON numbers,
-// whatever the Go types. YAML must be one document; an empty document is an object without fields.
+// decode returns an object of any form as a plain tree, as a server would decode it from a request. Numbers are int64
+// or float64, whatever their Go types were. YAML must be one document; an empty document is an object without fields.
 func decode(object any) (map[string]any, error) {
 	var text []byte
 	err := fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)

@@ -16,15 +16,17 @@ import (
 )
 
 // FoundBy returns the conflicts that a server's response to an apply names, for [Options].Found. If the response is not
-// a conflict of an apply, FoundBy returns none. known are conflicts with known values, such as the conflicts of a plan:
-// a conflict that is in known is returned with its values, all others are returned without values. FoundBy finds their
-// owners among the entries of live, of any version; a path is at the version of its owner's entry. An owner whose entry
-// the apply itself would make, [fieldmanager.BeforeFirstApply], is found only in known. If a cause matches neither
-// known nor an entry of live, FoundBy returns an error: the object has changed since, or the server is unknown.
+// a conflict of an apply, FoundBy returns none. known are conflicts with known values, such as the conflicts of a plan.
+// A conflict that is in known is returned with its values; all others are returned without values. FoundBy searches for
+// their owners among the entries of live, at any version. The path of a conflict is at the version of its owner's
+// entry. Conflicts with [fieldmanager.BeforeFirstApply] are found only in known, because the apply itself would make
+// this manager's entry. If a cause matches neither known nor an entry of live, FoundBy returns an error: the object has
+// changed since, or FoundBy does not know this server's messages.
 //
-// Kubernetes before 1.29 uses structured-merge-diff before v4.4, which overwrites paths of conflicts with other paths:
-// causes repeat paths, or name fields that their owner does not own. Only the owners are correct. So if a cause is
-// wrong, and each conflict in known has exactly one cause with the same owner, FoundBy returns known.
+// Kubernetes before 1.29 uses structured-merge-diff before v4.4, which has a bug: it overwrites the paths of some
+// conflicts with other paths. Then causes repeat a path, or name a field that the owner does not own; only the owners
+// are correct. So if a cause is wrong, and each conflict in known has exactly one cause with the same owner, FoundBy
+// returns known.
 func FoundBy(response error, live runtime.Object, known conflicts.Conflicts) (out conflicts.Conflicts, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(response, &status) || status.Status().Details == nil {

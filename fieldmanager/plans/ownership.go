@@ -24,18 +24,19 @@ type OwnershipChange struct {
 	Version string
 	// From is the API version of the entry before the write, if the write changes the version of the entry.
 	From string
-	// Gains are the fields that only the entry after the write has. Shares are the gained fields that others own, too:
-	// at the same version, or at any version if conversion changes only the apiVersion ([fieldmanager.NoneConverter]).
-	// At another version, others may own fields in the gained field, or the whole value around it.
+	// Gains are the fields that the entry has only after the write. Shares are the gained fields that other managers
+	// own, too. Entries of other versions count only if conversion changes only the apiVersion
+	// ([fieldmanager.NoneConverter]). Their managers may also own fields in the gained field, or the whole value around
+	// it.
 	Gains, Shares *fieldpath.Set
-	// Loses are the fields that only the entry before the write has. Removes are the lost fields that the write removes
+	// Loses are the fields that the entry has only before the write. Removes are the lost fields that the write removes
 	// from the object.
 	Loses, Removes *fieldpath.Set
 }
 
 // ownershipChanges returns how the entries of the merged object differ from the entries of live.
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
-	before, _ := managedfields.Read(w.live) // nil has none; cannot fail, because the apply read live and wrote merged
+	before, _ := managedfields.Read(w.live) // nil live: no entries; no error: Apply has read live and written merged
 	after, _ := managedfields.Read(merged)
 	var wholes *fieldsets.Wholes
 	if _, isSame := w.options.Converter.(fieldmanager.NoneConverter); isSame {
@@ -85,8 +86,8 @@ func OwnershipChanges(before, after managedfields.Entries) []OwnershipChange {
 	return ownershipChanges(before, after, nil)
 }
 
-// ownershipChanges is OwnershipChanges. If a field has the same path at all versions, wholes is set, and Shares also
-// has fields that others own at other versions.
+// ownershipChanges implements OwnershipChanges. wholes is nil unless a field has the same path at all versions. If it
+// is set, Shares also has fields that others own at other versions.
 func ownershipChanges(before, after managedfields.Entries, wholes *fieldsets.Wholes) (out []OwnershipChange) {
 	add := func(old, current *managedfields.Entry) {
 		c := OwnershipChange{

@@ -34,8 +34,8 @@ type Outcome uint8
 
 // The outcomes, from the least to the most severe.
 const (
-	// Unchanged: neither the object, except perhaps its resourceVersion, nor the owners of its fields change
-	// (spec rule 13.1). The resourceVersion changes if a server stores the same object again.
+	// Unchanged: the object and the owners of its fields do not change (spec rule 13.1). Only the resourceVersion may
+	// change, if a server stores the same object again.
 	Unchanged Outcome = iota
 	// OwnershipOnly: only managed fields change.
 	OwnershipOnly
@@ -71,18 +71,18 @@ type Options struct {
 	// sets in code when it decodes objects; nil does nothing. Unlike the FieldManager's Defaulter, it does not change
 	// the plan's Object.
 	Defaulter func(runtime.Object)
-	// Prepare is called with the merged object. It does what a server does in code before it stores an update, in
-	// addition to resetting the ResetFields of the FieldManager: it restores fields that such a write must not change,
-	// such as the finalizers of a Namespace, and sets fields that depend on other fields. Both objects have their
-	// defaults; live must not be changed. Nil does nothing. Prepare is not called for a subresource.
+	// Prepare is called with the merged object. It makes the changes that a server makes in code before it stores an
+	// update, except that it need not restore the ResetFields of the FieldManager. It restores other fields that the
+	// write must not change, such as the finalizers of a Namespace, and sets fields that depend on other fields. Both
+	// objects have their defaults; live must not be changed. Nil does nothing. Prepare is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
 	// Validate is called with the merged object after Prepare, and returns the reason why a server rejects the object;
 	// New returns this reason as its error. live is nil for a create; neither object may be changed. Validate is not
 	// called if there is a conflict, because a server finds conflicts first. If Validate is nil, nothing is rejected.
 	Validate func(merged, live runtime.Object) error
-	// Found, if it is not nil, has the conflicts that a server found for the same apply: they replace the conflicts of
-	// the plan. An empty Found means that the server found none. The server knows more, because it can also compare
-	// entries of versions for which the FieldManager has no Converter.
+	// Found, if it is not nil, has the conflicts that a server found for the same apply. They replace the conflicts of
+	// the plan, because the server can also compare entries of versions for which the FieldManager has no Converter. An
+	// empty Found means that the server found no conflicts.
 	Found conflicts.Conflicts
 	// Semantics decide which values are equal in the comparison of live with the merged object; nil means the
 	// FieldManager's own. They do not affect conflicts, because a server finds conflicts before it decodes values.
@@ -171,8 +171,9 @@ type Change struct {
 // String says which field changes, and how. It contains no values.
 func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 
-// New returns the plan of an apply with the same arguments. Conflicts are not an error. Any other error is Apply's, the
-// error of Validate in the options, or an [ErrPrecondition], or says that the resulting object can't be computed.
+// New returns the plan of an apply with the same arguments. Conflicts are an outcome, not an error. An error is
+// Apply's, Validate's or an [ErrPrecondition], or says that the intent has another uid than live, or that the resulting
+// object can't be computed.
 //
 // New assumes a server that merges as the engine does, restores the fields that the write resets (the ResetFields of m)
 // and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result equals the stored
@@ -221,9 +222,9 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return p, nil
 }
 
-// markEqual marks the conflicts at a version whose values are equal for a server. A value that the intent sets and
-// stored objects never have, such as stringData of a Secret, is not considered equal, because a server may move it
-// elsewhere.
+// markEqual sets Equal in the conflicts over fields at a version whose two values are equal for a server. If live lacks
+// the field and the intent sets it to a value that is not empty, Equal stays false, because the server may move the
+// value to another field, like stringData of a Secret.
 func (p *Plan) markEqual(version string) {
 	changed := p.semantics.Compare(p.typ, p.before, p.after)
 	all := changed.Added.Union(changed.Modified).Union(changed.Removed)
@@ -320,7 +321,7 @@ func (p *Plan) compare(w write, options Options) (err error) {
 		return err
 	}
 	if p.before != nil && typed.Equal(p.before, p.after) {
-		return nil // Equal objects have equal defaults, and most plans end here.
+		return nil // Equal objects have equal defaults. Most plans end here.
 	}
 	for _, tree := range []*map[string]any{&p.before, &p.after} {
 		if *tree == nil {
@@ -372,7 +373,7 @@ func (p *Plan) Changes() iter.Seq[Change] {
 // Changes yields the fields that differ between two states of an object of type t: first the added fields, then the
 // modified fields, the removed fields, and the reordered lists, each in the order of fieldpath.Set.All. If the only
 // difference is in items that do not fit their type, such as items without a key, Changes yields their lists as
-// modified. Changes yields nothing if both states are equal in the semantics; nil means the semantics of JSON.
+// modified. Changes yields nothing if both states are equal in the semantics. nil semantics compare values as JSON.
 func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if semantics.Equal(t, before, after) {

@@ -48,7 +48,7 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 // one: if the object has changed since, the server responds with 409, and does not force conflicts that decide has not
 // seen. Then call Resolve again.
 //
-// Without conflicts, the intent does not change. The error is [New]'s, or says that
+// Without conflicts, the intent does not change. The error is [New]'s, or says, for example, that
 //
 //   - conflicts of two owners over one field were decided differently;
 //   - a field is to be forced, but its container is given up;
@@ -80,7 +80,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 	}
 	options.Found = nil // the conflicts are decided
 	if len(out.Forced) == len(plan.Conflicts) {
-		// The intent does not change, and need not contain the fields in conflict, which may be of another version.
+		// The intent does not change. It need not contain the fields in conflict, which may be at another version.
 		out.Force, options.Force = true, true
 		out.Plan, err = New(ctx, m, live, out.Intent, options)
 		return out, err
@@ -128,7 +128,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 // resourceVersion is the field that makes a server reject an intent if live has changed.
 var resourceVersion = fieldpath.NewSet(fieldpath.NewPath("metadata", "resourceVersion"))
 
-// allPaths returns the paths of all values in a tree, including containers, so that many lookups are cheap.
+// allPaths returns the paths of all values in a tree, including containers. Many lookups in this set are cheap.
 func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 	return t.Compare(map[string]any{}, tree).Added
 }
@@ -144,8 +144,8 @@ type decider struct {
 	wholes  fieldsets.Wholes
 }
 
-// inIntent returns the path of the field of the intent that is in conflict: usually the path of the conflict. A path of
-// another version may be inside a field that the intent has as a whole.
+// inIntent returns the path of the intent's field that is in conflict. This is the path of the conflict, unless that
+// path is of another version and inside a value that the intent owns as a whole: then it is the path of that value.
 func (d *decider) inIntent(c conflicts.Conflict) fieldpath.Path {
 	if c.APIVersion == d.version {
 		return c.Path
@@ -192,8 +192,9 @@ func (d *decider) decisions(all conflicts.Conflicts, intent map[string]any,
 	return fields, nil
 }
 
-// withoutKeyField returns the path of the item if p is one of its key fields, because the item needs them. If the key
-// field has its default, withoutKeyField returns p, because the key of the item stays the same without the field.
+// withoutKeyField returns the path to remove from the intent in place of p. If p is a key field of an item, this is the
+// path of the item, because the item needs its key fields. If the key field has its default, it is p itself, because
+// the item has the same key without the field.
 func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fieldpath.Path {
 	if !fieldsets.IsKeyField(p) {
 		return p
@@ -211,7 +212,7 @@ func withShared(t *typed.Type, intent, live map[string]any, set *fieldpath.Set) 
 		return intent, nil
 	}
 	all := t.FieldSet(live)
-	// Extract everything below the paths, because the shapes may differ.
+	// Extract everything below the paths, because live's value may have other fields than the intent's.
 	part := t.Extract(live, set.Union(all.AtOrBelow(set)), true)
 	shared, err := t.Merge(intent, part, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err == nil {

@@ -38,8 +38,8 @@ import (
 type SyntaxError struct {
 	// Path is the path of the member that contains the error.
 	Path Path
-	// Offset is the number of bytes before the error, or before the member's name if the name is wrong. It is -1 for
-	// a FieldsV1 that is already decoded into maps.
+	// Offset is the position of the error in bytes, or the position of the member's name if the name is wrong. It is -1
+	// for a FieldsV1 that is already decoded into maps.
 	Offset int
 	// Reason says what was found and what was expected.
 	Reason string

@@ -37,7 +37,7 @@ func parseName(name string) (Element, *SyntaxError) {
 		return FieldElement(text), nil
 	case 'k', 'v':
 		e, err := parseItem(name)
-		if err == nil { // the canonical text may be longer, so that it could not be decoded again
+		if err == nil { // the canonical text may be longer, and then too long to be decoded again
 			err = checkName(name, len(e.text))
 		}
 		return e, err

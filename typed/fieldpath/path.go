@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Path names a place in an object: each element selects a child of the value that the elements before it select. The
-// empty path names the object itself and is in no set.
+// Path names a place in an object. Each element selects a child of the value that the elements before it select. The
+// empty path names the object itself, and is in no set.
 type Path []Element
 
 // String returns p as a text that [ParsePath] reads, such as .spec.containers[name="a"].image or .data["tls.crt"]. The

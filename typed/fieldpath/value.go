@@ -35,7 +35,7 @@ func canonical(v any, depth int, left *int) any {
 		return t
 	case string:
 		if utf8.ValidString(t) {
-			return v // return v, because t would have to be boxed again
+			return v // not t, which would have to be boxed again
 		}
 		return canonicalString(t)
 	case float64:

@@ -18,9 +18,9 @@ import (
 // the API server's /version. It is set only here; doc/compatibility.md explains how to change it.
 const KubernetesVersion = "v1.37.2"
 
-// embedded has an OpenAPI v3 document for each group version, under the name that discovery uses, and an index of the
-// kinds in each document, so that a document is inflated only when one of its kinds is needed. builtin.sh creates the
-// file.
+// embedded has an OpenAPI v3 document for each group version, under the name that discovery uses. It also has an index
+// of the kinds in each document, so that a document is inflated only when one of its kinds is needed. builtin.sh
+// creates the file.
 //
 //go:embed builtin.zip
 var embedded []byte

@@ -114,7 +114,7 @@ func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type,
 // overridden returns a copy of t that is atomic or granular. The override applies to the map, or to the list if t has
 // no map. If t has neither, the copy has no shape.
 //
-// A list that is made granular does not change. Upstream fails every merge of the items of such a list, so there is no
+// A list that is made granular does not change: in upstream, every merge of items of such a list fails, so there is no
 // behaviour to match.
 func overridden(t *typed.Type, atomic bool) typed.Type {
 	out := *t
@@ -140,8 +140,8 @@ func (c *compiler) refer(name string) *typed.Type {
 	return cmp.Or(c.named[name], scalars[0])
 }
 
-// use returns the type that m, the schema of a field, item or entry, describes, and whether a map with such entries is
-// untyped.
+// use returns the type that m describes, and whether a map with such entries is untyped. m is the schema of a field,
+// item or entry.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if name := modelOf(m); name != "" {
 		c.checkExtensions(m.Extensions)

@@ -144,9 +144,9 @@ var topologyKeywords = []string{
 	embeddedKeyword, listMapKeys, "x-kubernetes-int-or-string", "x-kubernetes-list-type", "x-kubernetes-map-type",
 }
 
-// bare returns a schema with only the keywords for topology. All other keywords are for validation, or a server drops
-// them, such as x-kubernetes-patch-strategy. bare also reports faults that a server rejects but the decoder of schemas
-// accepts.
+// bare returns a schema with only the keywords for topology. All other keywords are for validation, or are dropped by
+// servers, such as x-kubernetes-patch-strategy. bare also reports faults that servers reject but that the decoder of
+// schemas accepts.
 func bare(tree map[string]any, path string, fail func(path, format string, args ...any)) map[string]any {
 	if _, ok := tree["$ref"]; ok {
 		fail(path+".$ref", "not allowed in a CustomResourceDefinition, want the schema itself")

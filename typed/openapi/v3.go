@@ -116,7 +116,8 @@ func decodeV3(data []byte) (map[string]*spec.Schema, error) {
 	return decodeModels(parsed.Components.Schemas)
 }
 
-// inWords returns a decoder's error about a value of the wrong type, without the name of the Go type.
+// inWords returns err. If it is a decoder's error about a value of the wrong type, the result does not name the Go
+// type.
 func inWords(err error) error {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
