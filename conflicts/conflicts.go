@@ -29,7 +29,7 @@ type Conflict struct {
 	// missing or unknown value is nil, like a null. The value of duplicate items is a list of these items
 	// (spec rule 5.4).
 	Live, Applied any
-	// LiveNull means that Live is nil because live has a null; AppliedNull means the same for Applied.
+	// LiveNull means that Live is nil because live has a null. AppliedNull means the same for Applied and the intent.
 	LiveNull, AppliedNull bool
 	// Equal means that both values are equal for a server, so that an apply with force would not change the value. Only
 	// a plan (package plans) can set it, and only for fields at the version of the intent.
@@ -74,9 +74,8 @@ func (c Conflicts) Sort() {
 	slices.SortStableFunc(c, func(a, b Conflict) int { return a.Owner.Compare(b.Owner) })
 }
 
-// MaxText is the maximum length of a message, in bytes. Conflicts beyond it are counted, but not listed
-// (spec rule 12.7): each conflict names its path and its owner, so a list of all conflicts could be far longer than
-// the objects.
+// MaxText is the maximum length of a message, in bytes. Further conflicts are counted, but not listed (spec rule 12.7).
+// Each conflict names its path and its owner, so a list of all conflicts could be far longer than the objects.
 const MaxText = 4 << 20
 
 // Error returns the message of the Status.

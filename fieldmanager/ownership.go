@@ -162,7 +162,7 @@ func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *compa
 	if change.finder == nil {
 		change.finder = values.NewFinder()
 	}
-	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // a copy, because storing r would move it to the heap
+	conflict := conflicts.Conflict{Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time} // storing r would allocate it
 	for p, pair := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true

@@ -30,12 +30,12 @@
 //
 //   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a field
 //     moves out of an item in which the manager owns other fields, both managers own the item. If the field was the
-//     manager's last field in the item, the item moves too.
+//     manager's last field in the item, the item moves, too.
 //   - Atomic values move as a whole.
 //   - No move makes an applier the owner of a declared container that has content. No apply results in such ownership,
 //     so the applier's next apply would remove the container. An updater may own such a container.
-//   - Entries are sorted, and empty ones are removed. A new entry of an adoption has the time of the move. Any other
-//     new entry has the time of the entry that the fields come from. An existing entry that gains fields has the later
-//     of two times: its own, and the time that a new entry would have.
+//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that the fields come from;
+//     for an adoption, it has the time of the move. If an existing entry gains fields of another entry, it gets the
+//     later time of both. An adoption does not change the time of an existing entry.
 //   - Inputs are not changed.
 package ownership

@@ -28,7 +28,7 @@ type Mover struct {
 	// version can be neither moved nor planned.
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
 	// Plan has the options for planning [Next] and [Step]: how the server compares values, and whether it sets
-	// defaults. By default values are compared as JSON, so that 1 instead of 1000m looks like a change.
+	// defaults. By default, values are compared as JSON, so 1 instead of 1000m looks like a change.
 	Plan plans.Options
 }
 
@@ -81,8 +81,8 @@ func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
 	return e, nil
 }
 
-// VersionError reports an entry whose fields can't be read, because the type of its version is not known: usually, the
-// version is no longer served.
+// VersionError reports an entry whose version is not known, usually because the version is no longer served. Without
+// the type at that version, the entry can't be moved.
 type VersionError struct {
 	Entry managedfields.Key
 	// Version is the version of the entry. An Apply entry has no version in its Key.
@@ -142,9 +142,9 @@ func (e *Edit) Extract(set *fieldpath.Set, version, subresource string) (*unstru
 	return m.Extract(e.ctx, e.bare, set)
 }
 
-// closed returns the set that an intent with the fields of set would own: it adds the items and map entries around
-// the fields, with their key fields, and removes declared containers that have content. Fields that no longer exist
-// in the object stay. intent is the part of the object with these fields, and t its type.
+// closed returns the set that an intent with the fields of set would own. The result also has the items and map entries
+// around the fields, with their key fields. It lacks declared containers that have content. It keeps fields that no
+// longer exist in the object. intent is the part of the object with these fields, and t its type.
 func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	closed *fieldpath.Set, intent *unstructured.Unstructured, t *typed.Type, err error) {
 	m, err := e.Manager(version, subresource)

@@ -19,27 +19,28 @@ type Step struct {
 	// Manager applies Intent, without force.
 	Manager string
 	Intent  *unstructured.Unstructured
-	// Plan is the plan of this apply to the object that the previous step results in.
+	// Plan is the plan of this apply to the object that results from the previous step.
 	Plan *plans.Plan
 }
 
-// enough says what to do instead of a handover if the manager does not own the fields: its applies can't remove them.
+// enough is the advice if the manager does not own the fields. Then no handover is needed, because its applies can't
+// remove them.
 const enough = "it is enough to remove the field from its manifest, because the value stays"
 
-// Handover returns two applies. After them, manager no longer owns fields, so that an autoscaler, or another updater,
-// can take them over. The fields exist in the object at all times, so that the server never sets their defaults:
+// Handover returns two applies. After these applies, manager no longer owns fields, so that an autoscaler or another
+// updater can take them over. The fields exist in the object at all times, so that the server never sets their
+// defaults:
 //
-//  1. temporary applies the fields with their live values, and owns them together with manager; it also applies what it
-//     owns already, for example from an earlier handover;
+//  1. temporary applies the fields with their live values, and then owns them together with manager; it also applies
+//     the fields that it already owns, for example from an earlier handover;
 //  2. manager applies its intent without the fields. They stay because temporary owns them.
 //
 // Then the first update of the autoscaler that changes the fields takes them from temporary. An autoscaler that already
 // owns the fields shares them with temporary; use [Drop] to remove temporary. If you may patch managed fields, a
 // [Transfer] to a manager name that never applies has the same effect without temporary.
 //
-// applied is the current intent of manager; whether it contains the fields does not matter, as their values are
-// ignored. live must have all the fields, and manager must own them. The fields are selected as in a [Move]. The
-// applies are for the main resource.
+// applied is the current intent of manager, with or without the fields; their values are ignored. live must have all
+// the fields, and manager must own them. The fields are selected as in a [Move]. The applies are for the main resource.
 func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manager string, fields *fieldpath.Set,
 	temporary string) ([]Step, error) {
 	if temporary == manager {

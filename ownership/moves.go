@@ -23,12 +23,12 @@ import (
 // APIVersion, the entries of all versions. See [Selects].
 //
 // To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
-// exceptions. First, unless the Operation is set to Apply, fields of a status entry move to the manager's status entry.
+// exceptions. First, fields of a status entry move to the manager's status entry, unless the Operation is set to Apply.
 // Second, if the Operation is missing too, and the applier applies only through the subresource of the original entry,
 // fields move to its entry for that subresource.
 //
-// Fields are selected by paths; each path selects everything below it too. Each path must select at least one field to
-// move. An empty selection is an error; set All to move everything.
+// Fields are selected by paths. A path also selects everything below it, and must select at least one field to move. An
+// empty selection is an error; set All to move everything.
 type Move interface {
 	do(e *Edit) error
 }
@@ -57,8 +57,8 @@ type Adopt struct {
 	APIVersion string
 }
 
-// Drop removes the entries of a manager that no longer exists. If Undecodable is true, it removes only the entries that
-// can't be decoded, of all managers, and ignores From.
+// Drop removes the entries of a manager that no longer exists. If Undecodable is true, it ignores From, and removes all
+// entries that can't be decoded, whatever their manager.
 type Drop struct {
 	From        managedfields.Key
 	Undecodable bool
@@ -73,8 +73,8 @@ type Rename struct {
 
 // Do makes the moves on live in order. It does not change live; the result shares memory with it.
 //
-// Do returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
-// without an entry, a path without fields to move, or an invalid manager name; or if fields would move to an entry of
+// Do returns an error, and moves nothing, in these cases: the managed fields of live are malformed; a move names a
+// manager without an entry, a path without fields to move, or an invalid manager name; fields would move to an entry of
 // another API version at which they differ. If there are several moves, the error has the position of the failed move,
 // counted from 1. ctx is passed to the converters.
 func (m Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Result, error) {
@@ -142,8 +142,7 @@ func (r Rename) do(e *Edit) error {
 		if err := e.put(to, entry, entry.Owned()); err != nil {
 			return err
 		}
-		// The last intent becomes the last intent of the new name, unless another program already applies under that
-		// name.
+		// The new name takes over the last intent, unless another program already applies under the new name.
 		last, ok := e.applied[entry.Key]
 		if _, isMerged := e.applied[to]; ok && !isMerged {
 			delete(e.applied, entry.Key)
@@ -154,7 +153,7 @@ func (r Rename) do(e *Edit) error {
 }
 
 func (a Adopt) do(e *Edit) error {
-	// An existing entry keeps its time, the time of its manager's last write.
+	// An existing entry keeps its time, which is the time of its manager's last write.
 	source := managedfields.Entry{APIVersion: cmp.Or(a.APIVersion, e.Kind.GroupVersion().String())}
 	to, err := e.target(a.To, source)
 	if err != nil {
@@ -242,7 +241,7 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 	return nil
 }
 
-// target returns the key of the entry to which fields of source move, if the To of the move is k.
+// target returns the key of the entry to which fields of source move if k is To of the move.
 func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedfields.Key, error) {
 	if err := checkName(k.Manager); err != nil {
 		return k, err
@@ -263,9 +262,9 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// appliesThrough returns the subresource of the Apply entry to which fields of an entry with the given subresource
-// move, such as replicas that kubectl scale set. This is the main resource, unless the applier applies only through the
-// given subresource: if it owned the fields through both, its next apply would conflict with itself.
+// appliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
+// subresource, such as replicas that kubectl scale set. This is the main resource, unless manager applies only through
+// the given subresource. If manager owned the fields through both, its next apply would conflict with its own entry.
 func (e *Edit) appliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)

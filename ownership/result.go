@@ -24,8 +24,8 @@ type Result struct {
 	// yet, the old name has no plan, because it is no longer used.
 	Next []Next
 
-	// Unowned are the fields that moved to an applier, but that nobody owns afterwards, such as an empty list, which no
-	// intent owns.
+	// Unowned are fields that moved to an applier, but that nobody owns after the move. For example, no intent owns an
+	// empty list.
 	Unowned *fieldpath.Set
 	// Dropped are the keys of dropped entries that could not be decoded. Their fields are not known, and not in
 	// Changes.
@@ -41,8 +41,8 @@ func (r Result) String() string {
 }
 
 // Next is the result if an applier applies its last intent again. The last intent has the fields that the applier owned
-// before the moves. If it owned no fields, that intent is empty, and Deletes and Keeps show what happens to fields that
-// its first intent omits.
+// before the moves. If the applier owned no fields, the last intent is empty. Deletes and Keeps then show the effect of
+// a first intent that omits the fields.
 type Next struct {
 	Manager managedfields.Key
 	// Intent is the last intent. It has at least the name of the object.

@@ -67,7 +67,7 @@ func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err 
 // errNothing reports a path that selects nothing: no set contains it or a path below it.
 var errNothing = errors.New("nothing there")
 
-// checkFields returns an error if nothing is selected, if both all and fields are given, or if a path of fields is a
+// checkFields returns an error if no fields are chosen, if both all and fields are given, or if a path in fields is a
 // key field or selects nothing in sets.
 func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
 	switch {

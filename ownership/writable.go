@@ -34,7 +34,7 @@ func resource(subresource string) string {
 }
 
 // checkWritable returns a [SubresourceError] if fields has fields that writes through a subresource reset. It returns
-// nil if nothing is known about the version.
+// nil if the version is not known.
 func (e *Edit) checkWritable(fields *fieldpath.Set, version, subresource string) error {
 	for path := range fields.Difference(e.writable(fields, version, subresource)).Leaves().All() {
 		err := &SubresourceError{Path: slices.Clone(path), Subresource: subresource, Expected: subresource}

@@ -10,8 +10,8 @@ import (
 // The functions below set the defaults of two kinds whose Go types are in modules other than k8s.io/api. They work on
 // trees. To avoid importing these modules, omitted lists the fields that the Go types omit.
 
-// ofExtensions has a function for each of these kinds. It returns a tree as a server decodes it. The result shares
-// unchanged parts with its argument, which is not changed.
+// ofExtensions has a function for each of these kinds. The function returns a tree as a server decodes it. It does not
+// change its argument, and the result shares unchanged parts with it.
 var ofExtensions = map[schema.GroupVersionKind]func(map[string]any) map[string]any{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: definitionTree,
 	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:             apiServiceTree,
@@ -28,10 +28,10 @@ var omitted = map[string]any{
 	"priority":              int64(0),
 }
 
-// isNamed are the fields whose keys are names that the author of a schema chose.
+// isNamed are the fields that contain maps whose keys the author of a schema chose.
 var isNamed = map[string]bool{"properties": true, "patternProperties": true, "definitions": true, "dependencies": true}
 
-// isRaw are the fields of a schema that contain any JSON.
+// isRaw are the fields of a schema that may contain any JSON value.
 var isRaw = map[string]bool{"default": true, "example": true, "enum": true}
 
 // isStruct are the fields that are kept if they are empty, because an empty struct behind a pointer has a meaning.
@@ -93,7 +93,7 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// with returns a map with a value for a name, unless the map already has the name.
+// with returns tree with value under name, or tree itself if it already has name.
 func with(tree map[string]any, name string, value any) map[string]any {
 	if _, ok := tree[name]; ok {
 		return tree
@@ -106,7 +106,7 @@ func with(tree map[string]any, name string, value any) map[string]any {
 	return tree
 }
 
-// withPort returns a map in which service, if it exists, has a port.
+// withPort returns tree with a port in its field service, if it has that field.
 func withPort(tree map[string]any) map[string]any {
 	service, ok := tree["service"].(map[string]any)
 	if !ok {

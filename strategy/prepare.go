@@ -12,9 +12,9 @@ import (
 // prepare changes a Go struct of k8s.io/api, in place, as kube-apiserver does before it stores a write to the main
 // resource. It does the work of the strategies and of the admission plugins that are enabled by default, except work
 // that needs the state of the server, such as allocating an address. It restores live's values of fields that the write
-// must not change, and sets fields that depend on other fields. live is nil for a create, and otherwise has the same
-// type. prepare does not restore fields that the write also resets for its field manager, such as the status. It does
-// not change objects of other types.
+// must not change, and sets fields that depend on other fields. live is nil for a create; otherwise, it has obj's type.
+// prepare does not restore the reset fields of the write, such as the status, because a plan restores them. It does not
+// change objects of other types.
 func prepare(obj, live runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
@@ -60,7 +60,7 @@ var isPrepared = map[schema.GroupKind]bool{
 }
 
 // prepareOf returns a function for plans.Options.Prepare that applies prepare to Go structs and to trees; nil for kinds
-// that prepare does not change. It does not change a tree that the Go type can't hold.
+// that prepare does not change. It does not change a tree that does not fit the Go type.
 func prepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 	if !isPrepared[gvk.GroupKind()] {
 		return nil

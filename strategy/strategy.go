@@ -6,9 +6,9 @@
 //	m, err := fieldmanager.New(gvk, types, s.FieldManager())
 //	plan, err := plans.New(ctx, m, live, intent, s.Plan("alice"))
 //
-// With these options, plans are accurate: live and the merged object are compared as a server stores them, with all
-// defaults, including those inside atomic lists, and without the fields that a Go type omits, such as an empty value of
-// an environment variable. Plans do not include validation and admission.
+// With these options, plans are accurate: live and the merged object are compared as a server stores them. They have
+// all defaults, also inside atomic lists, and lack the fields that a Go type omits, such as an empty value of an
+// environment variable. Plans do not include validation and admission.
 //
 // Built-in kinds are as in one version of Kubernetes (openapi.KubernetesVersion). Tests compare them with
 // k8s.io/kubernetes itself: the reset fields with its registries, for every kind and subresource, and the defaults with
@@ -32,7 +32,7 @@ type Strategy struct {
 }
 
 // Of returns the strategy of a kind and a subresource; the subresource is empty for the main resource. types must have
-// the kind at all of its versions. They come from [openapi.Builtin], from a CustomResourceDefinition
+// the kind at all of its versions. Types come from [openapi.Builtin], from a CustomResourceDefinition
 // ([openapi.CompileCRD]), or from the documents that a server publishes ([openapi.CompileV3], [openapi.Union]).
 func Of(types *openapi.Registry, kind schema.GroupVersionKind, subresource string) Strategy {
 	isBuiltin := openapi.Builtin().Versions(kind.GroupKind()) != nil
@@ -49,8 +49,8 @@ func (s Strategy) FieldManager() fieldmanager.Options {
 	return o
 }
 
-// Plan returns the options for planning how the server processes an apply of a manager. They are for a FieldManager in
-// a program other than the server: they set defaults, and compare objects as the server stores them.
+// Plan returns the options for planning how the server processes an apply of a manager. With these options, a program
+// other than the server sets defaults, and compares objects as the server stores them.
 func (s Strategy) Plan(manager string) plans.Options {
 	o := plans.Options{Manager: manager, Defaults: true}
 	if s.write.IsBuiltin {
@@ -61,7 +61,7 @@ func (s Strategy) Plan(manager string) plans.Options {
 
 // Reset returns object, which is about to be stored, with live's values in the fields that the write must not change.
 // live is nil for a create. If the write resets metadata, the result also has live's managed fields. The result shares
-// memory with both.
+// memory with live and object.
 func (s Strategy) Reset(live, object map[string]any) map[string]any {
 	return s.write.Restore(live, object)
 }

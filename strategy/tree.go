@@ -104,8 +104,8 @@ func newTree(obj runtime.Object) (map[string]any, error) {
 }
 
 // defaulterOf returns a function for plans.Options.Defaulter and fieldmanager.Options.Defaulter. It sets the defaults
-// of objects of a kind in place, in Go structs and in trees. It does not change a tree that the Go type can't hold,
-// such as one with a field of a later version of Kubernetes, or objects of other kinds.
+// of objects of a kind in place, in Go structs and in trees. It does not change objects of other kinds, and trees that
+// do not fit the Go type, for example because they have a field of a later version of Kubernetes.
 func defaulterOf(gvk schema.GroupVersionKind) func(runtime.Object) {
 	return func(obj runtime.Object) {
 		u, ok := obj.(*unstructured.Unstructured)

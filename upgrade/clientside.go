@@ -41,12 +41,13 @@ var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 // kubectl apply had created it. Entries of subresources do not change, because client-side apply does not write
 // subresources.
 //
-// Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing. After
-// [ToServerSide], the annotation also lacks the fields that other managers owned, the Others of its Preview.
+// Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing. If
+// [ToServerSide] moved the object before, the annotation also lacks the fields that other managers owned (Others in
+// [Preview]).
 //
-// The error is ErrNoApplyEntry if the manager has applied nothing, an *ownership.VersionError if the type at the
-// version of its entry is not known, and a *managedfields.Error if an entry that must change is malformed. The
-// name To must be valid (spec rule 2.2). Send Patch as the manager To.
+// The error is ErrNoApplyEntry if the manager has applied nothing, an *ownership.VersionError if the version of the
+// manager's entry is not known, and a *managedfields.Error if an entry that must change is malformed. The name To must
+// be valid (spec rule 2.2). Send the patch with To as its field manager.
 func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) (Result, error) {
 	to := cmp.Or(o.To, ClientSideManager)
 	if err := managedfields.ValidateManager(to); err != nil {
@@ -120,8 +121,8 @@ func patch(obj runtime.Object, entries managedfields.Entries, operations ...map[
 	return patch, err
 }
 
-// asUpdate returns the entries after a write by updater of the fields in set, which the entry mine owned. updater then
-// owns the fields, the annotation, and the containers that nobody else owns.
+// asUpdate returns the entries after updater has written the fields in set, which were owned by the entry mine. After
+// the write, updater owns these fields, the annotation, and the containers in set that no other manager owns.
 func asUpdate(
 	entries managedfields.Entries, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
 ) (managedfields.Entries, error) {

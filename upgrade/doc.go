@@ -14,8 +14,9 @@
 //
 // # What moves
 //
-// An applier removes the fields that it owned and no longer applies. So the fields in the annotation must move, which
-// client-side apply can remove. Fields that the manager already applies, or applies next, move with them:
+// An applier removes the fields that it owned and no longer applies. Client-side apply removes the fields in the
+// annotation that its next intent lacks. So the fields in the annotation must move to the applier. Fields that the
+// manager already applies, or applies next, move with them:
 //
 //	held   = the paths in the annotation, in the manager's own Apply entry and in the next intent, and the containers of
 //	         all these paths

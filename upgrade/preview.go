@@ -41,16 +41,17 @@ type Preview struct {
 	// Sets are the moved fields whose values the next apply changes. They are not in Removed.
 	Sets *fieldpath.Set
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
-	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
-	// (spec rule 4.2). Nil if Removed is nil.
+	// containers, such as a map of labels. An update owns containers, while an intent owns only their content (spec
+	// rule 4.2). Lost is nil if Removed is nil.
 	Lost *fieldpath.Set
 	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries
 	Released bool
-	// notDefault returns the fields of an entry of Left that do not have their defaults, which a server would set again.
+	// notDefault returns the fields of an entry of Left whose values are not the defaults that a server would set.
 	notDefault func(*managedfields.Entry) *fieldpath.Set
-	// Others are fields in the annotation that other managers own. They are conflicts if an apply changes them, and a
-	// move back to client-side apply does not restore them in the annotation.
+	// Others are fields in the annotation or in Intent that other managers own. They are conflicts if an apply changes
+	// them, and a move back to client-side apply does not restore them in the annotation. Without an annotation, Others
+	// is empty.
 	Others managedfields.Entries
 	// Half are items of keyed lists that both the applier and an updater own, but in which the applier alone owns some
 	// of the fields. If the applier drops such an item, the item remains without the fields that only the applier
@@ -66,7 +67,7 @@ func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldp
 	return append(parts, managedfields.NewEntry(e.Key, e.APIVersion, e.Time, set))
 }
 
-// previewOthers finds fields of the annotation that others own, at any version, and half-owned items.
+// previewOthers finds the fields of the annotation and of Intent that others own, at any version, and half-owned items.
 func (m *move) previewOthers() {
 	others := m.Entries.Without(m.target.Key)
 	mine := m.target.Owned()
@@ -110,7 +111,8 @@ func (m *move) previewApply(updated runtime.Object) {
 	}
 	moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
 	sets := changed(next.Plan, plans.Modified).Intersection(moved)
-	// A default replaces a field that is in both. The actual intent, if it is not known, may also remove or set it.
+	// A field in both sets is removed by the apply, and then gets its default. If the intent is only expected, the
+	// field is listed in Removed, because the actual intent may set it. Otherwise, it is listed in Sets.
 	if m.preview.IsExpected {
 		sets = sets.Difference(removed)
 	} else {
@@ -119,8 +121,8 @@ func (m *move) previewApply(updated runtime.Object) {
 	m.preview.Sets = sets
 }
 
-// notDefault returns the fields of an entry that do not have their defaults. At another version than the object's, no
-// defaults are known.
+// notDefault returns the fields of an entry whose values are not their defaults. If the entry has another version than
+// the object, all fields are returned, because no defaults are known.
 func (m *move) notDefault(e *managedfields.Entry) *fieldpath.Set {
 	t, err := m.Type(e.APIVersion)
 	if e.APIVersion != m.version || err != nil {
@@ -180,7 +182,7 @@ func (p Preview) Render(w io.Writer, what string) error {
 	return err
 }
 
-// unless returns a condition for Removed if the next intent is only expected.
+// unless returns condition, which restricts the texts about Removed, if the next intent is only expected; otherwise "".
 func (p Preview) unless(condition string) string {
 	if p.IsExpected {
 		return condition
@@ -188,9 +190,9 @@ func (p Preview) unless(condition string) string {
 	return ""
 }
 
-// Summary returns the preview in one line: how many fields move, which fields stay although they are not defaults, and
-// which fields the next apply then removes, sets or conflicts with. what names the object. [Preview.Render] lists all
-// fields.
+// Summary returns the preview in one line: the number of fields that move, the fields that stay although they are not
+// defaults, and the fields that the next apply then removes, sets or has conflicts over. what names the object.
+// [Preview.Render] lists all fields.
 func (p Preview) Summary(what string) string {
 	moves := 0
 	for _, e := range p.Moves {
@@ -242,7 +244,7 @@ func (p Preview) Summary(what string) string {
 	return printable.Text(line)
 }
 
-// some returns the first paths of a set, and the number of the others.
+// some returns a text with the first paths of a set, and the number of the other paths.
 func some(set *fieldpath.Set) string {
 	const shown = 5
 	var names []string

@@ -31,14 +31,15 @@ const (
 type ServerSideOptions struct {
 	// Types has the topology of the object's kind; it may be nil with Everything.
 	Types fieldmanager.Types
-	// Converter converts between versions if an object's entries, annotation and intent have several versions. Without
-	// a Converter, entries of other versions do not change, and an annotation of another version is an error.
+	// Converter converts between versions if the object's entries, the annotation and the intent have different
+	// versions. Without a Converter, entries of other versions do not change, and an annotation of another version is
+	// an error.
 	Converter fieldmanager.Converter
 
 	// Manager is the server-side applier. It must not be empty.
 	Manager string
-	// From are the managers from whose Update entries fields move. By default, these are all managers whose Update
-	// entry owns the annotation.
+	// From has the names of managers. Fields move from the Update entries of these managers. By default, From has all
+	// managers whose Update entry owns the annotation.
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
@@ -48,16 +49,16 @@ type ServerSideOptions struct {
 	// Plan has the options for planning the next apply, as in [ownership.Mover].
 	Plan plans.Options
 
-	// Also are paths that move, with everything below them, from all Update entries that own them, whether or not From
-	// has their managers: see [RestartedAt].
+	// Also are further paths that move, with everything below them, from the Update entries of all managers, including
+	// managers that are not in From. See [RestartedAt].
 	Also *fieldpath.Set
 	// Everything moves all fields of From, whatever the annotation contains, like client-go's csaupgrade.
 	Everything bool
-	// Release also removes from the entries of From the fields that do not move, so that nobody owns them, and Manager
-	// can apply them without a conflict.
+	// Release also removes the fields that do not move from the entries of From. Then nobody owns these fields, and
+	// Manager can apply them without a conflict.
 	Release bool
 	// KeepLastApplied moves the annotation to LastAppliedManager, so that no apply removes it. kubectl does the same if
-	// it applies as its default manager, kubectl: for this manager, a server updates the annotation at each apply
+	// it applies as its default manager, kubectl, because a server updates the annotation at each apply of this manager
 	// (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
 	KeepLastApplied bool
 }
@@ -84,9 +85,9 @@ func (r Result) String() string { return r.Preview.Summary("object") }
 // describes which fields. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
 // The error is a *managedfields.Error if an entry that must change is malformed, and an *ownership.VersionError if the
-// type at the version of Manager's entry is not known. A missing annotation is not an error:
-// then only fields that Manager already applies or that are in Intent move. An annotation that is malformed, or that
-// can't be converted to the version of Manager's entry, is an error, except with Everything.
+// version of Manager's entry is not known. A missing annotation is not an error: then only fields that Manager already
+// applies or that are in Intent move. An annotation that is malformed, or that can't be converted to the version of
+// Manager's entry, is an error, except with Everything.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(ctx, obj, o)
 	if err != nil {
@@ -178,8 +179,9 @@ func (m *move) expected() *unstructured.Unstructured {
 	return nil
 }
 
-// isAnnotationLater reports whether the annotation was applied after the last apply of the manager: the manager owns
-// it, because it moved and the manager has not applied since, or an updater has set it later.
+// isAnnotationLater reports whether the annotation was applied after the last apply of the manager. This is true in two
+// cases: the manager owns the annotation, because the annotation moved and the manager has not applied since; or an
+// updater has set the annotation later.
 func (m *move) isAnnotationLater() bool {
 	set := fieldpath.NewSet(annotationPath)
 	isLater := func(e managedfields.Entry) bool { return m.target.Time.Before(e.Time) }
@@ -192,9 +194,9 @@ func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from.Has(k.Manager)
 }
 
-// aim finds the applier's entry, or else the version for a new entry. A new entry gets the version of the annotation if
-// an entry in From has it; otherwise the object's version if an entry in From has it; otherwise the version of the
-// latest entry in From.
+// aim sets target to the applier's entry or, if there is none, to a new entry. A new entry gets the version of the
+// annotation if an entry in From has it; otherwise the object's version if an entry in From has it; otherwise the
+// version of the latest entry in From.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {

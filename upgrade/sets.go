@@ -5,8 +5,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// follow adds to moved all containers whose whole content moves. A container that stays without its content would keep
-// an unwanted empty list or map in the object.
+// follow adds to moved all containers in all whose whole content moves. If such a container stayed with its old owner,
+// an unwanted empty list or map would stay in the object.
 //
 //	all    f:annotations: {., f:a}   f:labels: {., f:x, f:y}
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
@@ -30,8 +30,8 @@ func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	})
 }
 
-// halves returns the items of keyed lists that both mine and other own, and in which sole, the part of mine that nobody
-// else owns, has fields. If the owner of mine drops such an item, the item remains without these fields.
+// halves returns the items of keyed lists that both mine and other contain, and in which sole has fields. sole is the
+// part of mine that nobody else owns. If the owner of mine drops such an item, the item remains without these fields.
 //
 // It walks only other, because many others may be compared with one mine.
 func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {

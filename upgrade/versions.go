@@ -86,15 +86,15 @@ func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// heldBy returns the paths that an intent would own, and the containers that it creates because empty lacks them. An
-// update that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
+// heldBy returns the paths that an intent would own, and the containers that the intent has and empty lacks: an update
+// that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).AddedOrModified()
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
-// same returns the paths of set that mean the same at the versions from and to. set is at version from. Fields that
-// can't be compared are omitted, so that they stay with their owner.
+// same returns the paths of set, which is at version from, that mean the same at version to. It omits fields that can't
+// be compared, so that they stay with their owner.
 func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil

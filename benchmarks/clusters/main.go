@@ -119,7 +119,7 @@ func (b *bench) measure(ctx context.Context, n int) error {
 	})
 }
 
-// permissions is a policy: the labels of the manifests are drift, in every Deployment.
+// permissions is a policy that permits only .spec, so that the labels of every Deployment are drift.
 const permissions = `
 apiVersion: tenure-ssa.github.io/v1alpha1
 kind: ConflictPolicy
@@ -128,7 +128,7 @@ permissions:
     fields: [.spec]
 `
 
-// deployment is a manifest, with a name and the tag of an image.
+// deployment is the format of a manifest, with verbs for the name and the tag of the image.
 const deployment = `---
 apiVersion: apps/v1
 kind: Deployment

@@ -1,6 +1,6 @@
-// Command server compares the API server with kube-apiserver, and prints Markdown tables: the time from the start of
-// the process, and of its etcd, to the response to the first apply; the memory at that time; and the CPU time of the
-// process, and of its etcd, per request.
+// Command server compares the API server with kube-apiserver, and prints Markdown tables. They show the time from the
+// start of the process and its etcd to the response to the first apply, the memory at that time, and the CPU time per
+// request of the process and of its etcd.
 //
 //	go run -tags grpcnotrace ./benchmarks/server -against stock   the API server beside kube-apiserver
 //	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure, beside the stock one

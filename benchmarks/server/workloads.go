@@ -24,9 +24,10 @@ type workload struct {
 	name string
 	// watches is the number of watches of Deployments during the workload.
 	watches int
-	// setUp, if not nil, returns the request that creates an object; it is sent for each object.
+	// setUp, if not nil, returns the request that creates the object called name. One such request is sent for each
+	// object.
 	setUp func(name string) request
-	// request returns a client's n-th request, for the object with a name.
+	// request returns a client's n-th request, which is for the object called name.
 	request func(name string, n int) request
 }
 

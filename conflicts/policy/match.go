@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// matches reports whether all parts of the rule match a conflict. paths are the marked texts that its path may have;
-// one must match.
+// matches reports whether all parts of the rule match a conflict. paths are the texts that the path of the conflict may
+// have, as [marked] returns them; one of them must match.
 func (r Rule) matches(obj *metav1.PartialObjectMetadata, owner Owner, paths []string) bool {
 	group := obj.GroupVersionKind().GroupKind()
 	isField := func(pattern string) bool {
@@ -48,7 +48,7 @@ type patterns struct {
 	compiled map[string]*regexp.Regexp // nil for an invalid pattern
 }
 
-// maxPatterns bounds the cache, for programs that make new patterns again and again.
+// maxPatterns bounds the cache of compiled patterns, because a program may make new patterns again and again.
 const maxPatterns = 1 << 12
 
 var names, paths patterns
@@ -167,8 +167,8 @@ func expressionOf(quoted string) string {
 	})
 }
 
-// readings returns the marked texts of the paths that text, the field of an example, may mean: servers write paths in
-// another form. It returns none if text is not a path.
+// readings returns the paths that text, the field of an example, may mean, as texts of [marked]. There may be two,
+// because servers write paths in another form. It returns none if text is not a path.
 func readings(text string) (paths []string) {
 	names := withDots.FindStringSubmatch(text)
 	isText := names != nil && strings.HasPrefix(text, ".metadata") // annotations and labels have no fields
@@ -181,7 +181,8 @@ func readings(text string) (paths []string) {
 	return paths
 }
 
-// The parts of a pattern of a name, and the regular expression for each. A backslash escapes a * or a backslash.
+// toExpression converts a quoted pattern of a name to a regular expression, and toPattern converts a name to a pattern.
+// A backslash escapes a * or a backslash.
 var (
 	toExpression = strings.NewReplacer(`\\\\`, `\\`, `\\\*`, `\*`, `\*`, `.*`)
 	toPattern    = strings.NewReplacer(`\`, `\\`, `*`, `\*`)

@@ -65,7 +65,7 @@ func Parse(data []byte) (*Policy, error) {
 	return p, errors.Join(found...)
 }
 
-// decode decodes the items of lists one by one, because errors of encoding/json name no item.
+// decode decodes the items of lists one by one, because errors of encoding/json do not say which item is wrong.
 func (p *Policy) decode(text []byte) (all field.ErrorList) {
 	var lists struct {
 		*Policy
@@ -106,7 +106,7 @@ func decode(path *field.Path, text []byte, into any) (all field.ErrorList) {
 	if errors.As(err, &wrong) {
 		all = append(all, field.TypeInvalid(pathOf(wrong.Field), field.OmitValueType{},
 			fmt.Sprintf("expected %s, got %s", cmp.Or(kinds[wrong.Type.Kind()], "an object"),
-				strings.Fields(wrong.Value)[0]))) // without the number that may follow
+				strings.Fields(wrong.Value)[0]))) // wrong.Value may be "number 1"
 	} else if err != nil {
 		all = append(all, field.Invalid(path, field.OmitValueType{}, "expected another value"))
 	}

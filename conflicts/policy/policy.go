@@ -14,12 +14,12 @@
 //
 // The first rule that matches a conflict decides it. A conflict that no rule matches is refused.
 //
-// A file is for one applier, or for all appliers that use it; it does not name them. The managers of a rule are the
-// owners of the fields in conflict. A file may also have permissions: the managers of a permission may own its fields
-// ([Policy.Permits]).
+// A file is for one applier, or for all appliers that use it; it does not name the appliers. The managers in a rule are
+// the owners of the fields in conflict. A file may also have permissions: the managers in a permission may own the
+// fields in the permission ([Policy.Permits]).
 //
-// [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve,
-// and it can make the decisions for plans.Resolve. Rules can be written in Go as well:
+// [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve.
+// plans.Resolve can call it, too. Rules can be written in Go as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy
@@ -157,8 +157,8 @@ func (v Verdict) String() string {
 
 // Decide returns a verdict on each conflict of an apply. obj is the stored object; a nil obj has no kind, name and
 // labels. Conflicts over the same field, or over a field and fields in it, get the same verdict: the one that changes
-// least. So no rule takes a field that another rule leaves to its owner. An apply has conflicts over a field and over
-// fields in it if the field is atomic at the version of one owner, and granular at the version of another one.
+// least. So no rule takes a field that another rule leaves to its owner. If a field is atomic at the version of one
+// owner and granular at the version of another owner, an apply has conflicts over the field and over fields in it.
 func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflicts) []Verdict {
 	if obj == nil {
 		obj = &metav1.PartialObjectMetadata{}

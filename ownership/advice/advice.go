@@ -1,6 +1,6 @@
-// Package advice makes the suggestions in plans, conflict reports, ownership reports and findings of fights: what a
-// user can do, why, and what the suggestion promises. Suggestions are values: a program can execute the Action of a
-// suggestion, and a command can print the Action as arguments.
+// Package advice makes the suggestions in plans, conflict reports, ownership reports and findings of fights. A
+// suggestion has an action that a user can take, the reason, and a promise. Suggestions are values: a program can
+// execute the Action of a suggestion, and a command can print the Action as arguments.
 //
 //	for _, way := range report.Ways {
 //		if way.Promise.Unblocks && way.Promise.Keeps {
@@ -25,7 +25,7 @@ import (
 type Suggestion struct {
 	// Why is the reason for the action, or its purpose, as text.
 	Why string `json:"why"`
-	// Action is nil if only a person can do what is suggested.
+	// Action is nil if only a person can follow the suggestion.
 	Action Action `json:"-"`
 	// Arguments are the arguments of the tenure command that does the action. Only commands set them.
 	Arguments []string `json:"arguments,omitempty"`
@@ -36,7 +36,7 @@ type Suggestion struct {
 type Promise struct {
 	// Unblocks promises that the apply, which was refused or had conflicts, now succeeds.
 	Unblocks bool `json:"unblocks,omitempty"`
-	// Keeps promises that the values that other managers own stay the same.
+	// Keeps promises that values of fields that other managers own do not change.
 	Keeps bool `json:"keeps,omitempty"`
 	// Moves are the fields whose owners change.
 	Moves []fieldpath.Path `json:"moves,omitempty"`
@@ -101,8 +101,8 @@ type AddPermission struct {
 	Field string // a pattern as in policies
 }
 
-// Objects selects the objects of an action: one object, or all objects of some kinds. The zero Objects selects the
-// object that a report is about; [Suggestion.For] fills it in.
+// Objects selects the objects of an action: one object, or all objects of some kinds. The zero Objects means the object
+// that a report is about; [Suggestion.For] replaces it.
 type Objects struct {
 	// Kinds are kinds with their groups, such as deployment.apps, and with the version if the action depends on it, as
 	// in horizontalpodautoscaler.v1.autoscaling.

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// GiveBack moves fields of a list item or struct, which an apply of manager would remove, to the owner of what stays
-// beside them. The fields then stay, and the apply succeeds.
+// GiveBack moves fields that an apply of manager would remove from a list item or struct. It moves them to owner, which
+// owns the remaining fields of the item or struct. The fields then stay, and the apply succeeds.
 func GiveBack(lost []fieldpath.Path, manager string, owner managedfields.Key) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("to keep %s, make %q the owner; it owns the fields beside", list(lost), owner.Manager),
@@ -76,7 +76,7 @@ func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
 	for _, c := range found {
 		key := managedfields.Key{Manager: manager, Operation: c.Owner.Operation, Subresource: c.Owner.Subresource}
 		isUpdate := c.Owner.Operation == metav1.ManagedFieldsOperationUpdate && key.Subresource != "status"
-		if c.Owner.Manager == manager && isUpdate { // what is written through status can't be applied without it
+		if c.Owner.Manager == manager && isUpdate { // an apply to the main resource can't own fields of the status
 			if fields[key] == nil {
 				entries = append(entries, key)
 			}
@@ -136,7 +136,7 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 	return out
 }
 
-// Refused replaces a way out of conflicts that the server refuses. It promises nothing.
+// Refused replaces a way out of conflicts that the server refuses. The result promises nothing.
 func Refused(reason string) Suggestion { return Suggestion{Why: "the server refuses it: " + reason} }
 
 // Unavailable is a way out of conflicts that does not exist, with the reason.
@@ -144,8 +144,8 @@ func Unavailable(reason error) Suggestion {
 	return Suggestion{Why: fmt.Sprintf("not possible: %v", reason)}
 }
 
-// WithChanges adds to s that the server then also changes the given fields, which other managers own. s then no longer
-// promises to keep the values of other managers.
+// WithChanges returns s with the remark that the server then also changes the given fields, which other managers own.
+// The result no longer promises to keep the values of other managers.
 func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; the server then also changes " + list(fields) + " of other managers"
@@ -154,8 +154,8 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// WithMigration returns s, which gives up the given fields, with the effect of kubectl's server-side apply: kubectl
-// then takes these fields over from client-side apply and removes them, because the manifest lacks them.
+// WithMigration returns s with a remark about kubectl. s gives up the given fields. kubectl's server-side apply then
+// takes these fields over from client-side apply, and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
 		s.Why += "; kubectl's server-side apply then removes " + list(fields) + ", because kubectl apply set them"
@@ -212,7 +212,7 @@ func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	}
 }
 
-// Permit permits the owner of a drifting field to own it, in all objects of the kind.
+// Permit adds a permission for the owner of a drifting field to own the field in all objects of the kind.
 func Permit(kind schema.GroupKind, field string, owner managedfields.Key) Suggestion {
 	return Suggestion{
 		Why:     fmt.Sprintf("permit it: add a permission for %q to the policy", owner.Manager),
@@ -237,7 +237,8 @@ func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier
 	}
 }
 
-// Untried is a move before an apply that could not be tried. It promises nothing about the apply.
+// Untried returns s, a move before an apply, with the remark that this apply could not be tried. The result promises
+// nothing about the apply.
 func Untried(s Suggestion) Suggestion {
 	s.Why += "; this was not tried: the server may refuse that apply"
 	s.Promise = Promise{Moves: s.Promise.Moves}
@@ -318,7 +319,7 @@ func Inspect(o Objects, why string) Suggestion {
 	return Suggestion{Why: why, Action: Look{o}, Promise: Promise{Keeps: true}}
 }
 
-// Decide returns the ways to end a fight over a field: each makes one manager stop writing it.
+// Decide returns the ways to end a fight over a field: in each way, one manager stops writing the field.
 func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []Suggestion) {
 	var updaters []Suggestion
 	for _, side := range sides {

@@ -1,5 +1,5 @@
-// Package blame shows who owns each line of an object. It prints the object's YAML as kubectl does, and for every
-// line the managers that own its field, with operation and age.
+// Package blame shows who owns each line of an object. It prints the object's YAML as kubectl does. For every line, it
+// prints the managers that own the line's field, with operation and age.
 //
 //	report, err := blame.New(object, blame.Options{Now: time.Now()})
 //	err = blame.Text(os.Stdout, nil, report)
@@ -9,8 +9,8 @@
 //   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. Both have
 //     their own owners, because a manager can own an item without its fields, and fields without the item
 //     (spec rule 4.3). All lines of a long string show the same field.
-//   - The owner of an atomic list or map owns everything in it ([Whole]). An entry that has the element of
-//     duplicate items, and no paths below it, owns everything in these items: duplicates are compared as one leaf
+//   - The owner of an atomic list or map owns everything in it ([Whole]). If an entry has the element of duplicate
+//     items and no paths below the element, it owns everything in these items: duplicates are compared as one leaf
 //     (spec rule 5.4). A struct itself has no owner; only its fields have owners ([Parent]).
 //   - Fields that identify an object, and fields that only the server sets, never have an owner ([Exempt],
 //     spec rule 2.7). All other fields without an owner are [Unowned].

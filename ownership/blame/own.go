@@ -18,8 +18,8 @@ type cursor struct {
 	// several is true below duplicate items. A field that one duplicate lacks may be in another, so fields below them
 	// are never reported as absent.
 	several bool
-	// wholes are the values below the node that are owned as a whole at the entry's version; nil if they are unknown, or
-	// if the object has the same version.
+	// wholes are the values below the node that are owned as a whole at the entry's version. It is nil if they are
+	// unknown, or if the object has the same version.
 	wholes *fieldpath.Set
 }
 
@@ -128,10 +128,10 @@ func (n *node) finder() func(fieldpath.Element) []int {
 	return func(fieldpath.Element) []int { return nil }
 }
 
-// kindOf returns the kind of n: the kind of its type if the value matches the type, otherwise the kind that the
-// entries show. A list or map that is owned without any content is atomic, unless it is an item of a keyed list,
-// because a manager may own an item alone. names are the key fields of a keyed list, from its type or else from the
-// first key in the entries.
+// kindOf returns the kind of n: the kind of its type if the value matches the type, otherwise the kind that the entries
+// show. Without a type, a list or map that is owned without any content is atomic, unless it is an item of a keyed
+// list: a manager may own an item without its content. names are the key fields of a keyed list, from its type or else
+// from the first key in the entries.
 func (n *node) kindOf() (kind Kind, names []string) {
 	m, isMap := n.value.(map[string]any)
 	l, _ := n.value.([]any)
@@ -182,8 +182,9 @@ func (n *node) typeOf(child *node) *typed.Type {
 	return nil
 }
 
-// elementOf returns the path element of a child of n. In a map it is the name. In a list it is the element by the
-// schema, else by an entry, else an element of the same form as other items' elements.
+// elementOf returns the path element of a child of n. In a map, it is the name. In a list, it is the element that
+// follows from the schema, or else the element in an entry, or else an element of the same form as those of other
+// items.
 func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
 	key := items.KeyOf(child.value, names, n.typ)

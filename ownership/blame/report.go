@@ -59,7 +59,7 @@ func (o *Owner) How() string {
 	return string(o.Operation) + "/" + o.Subresource
 }
 
-// age returns the age, or if the report has no ages the time in RFC 3339; empty if there is neither.
+// age returns the age or, if the report has no ages, the time in RFC 3339. It returns "" if the entry has no time.
 func (o *Owner) age() string {
 	if o.Age != "" || o.Time == nil {
 		return o.Age
@@ -67,8 +67,8 @@ func (o *Owner) age() string {
 	return o.Time.UTC().Format(time.RFC3339)
 }
 
-// MaxOwners is the number of owners that Text shows for one line; for the others, it shows their number. A Report has
-// all owners.
+// MaxOwners is the maximal number of owners that Text shows for one line. For further owners, Text shows only their
+// number. A Report has all owners.
 const MaxOwners = 20
 
 // MaxAbsent is the maximal number of paths in Entry.Absent.
@@ -81,8 +81,8 @@ type Entry struct {
 	Fields int `json:"fields"`
 	// Lines is the number of lines of the object's YAML that show a field of the entry.
 	Lines int `json:"lines"`
-	// AbsentCount is the number of the entry's paths that do not exist in the object. Absent has the first MaxAbsent
-	// of them.
+	// AbsentCount is the number of the entry's paths that do not exist in the object. Absent has the first MaxAbsent of
+	// these paths.
 	AbsentCount int `json:"absentCount,omitempty"`
 	// Problem is the reason why the entry can't be read; empty if it can. An unreadable entry owns nothing in the
 	// report, and Owner has only the parts that could be read.

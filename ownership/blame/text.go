@@ -42,9 +42,10 @@ const managerWidth = 40
 //	+ hpa     Update     5m   │
 //	(nobody)                  │   paused: false
 //
-// If a line has no manager, its field is exempt, or only fields inside it, in later lines, have owners. If a line has a
-// list item and its first field, and their owners differ, the owners are marked with (item) and (field). There is a
-// column for versions if the entries have different ones. Problems are listed below the table. style may be nil.
+// A row without a manager is for an exempt field, or for a field that is unowned but contains owned fields, which later
+// rows show. If a line begins a list item, and the item and its first field have different owners, the owners are
+// marked with (item) and (field). There is a column for versions if the entries have different ones. Problems are
+// listed below the table. style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }

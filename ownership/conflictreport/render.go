@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
-// Limits of a table. A column is as wide as its widest cell, so that a single long text would widen every row.
+// Limits of a table. A column is as wide as its widest cell, so a single long text would widen every row.
 const (
 	valueWidth = 48   // characters of a value
 	ownerWidth = 256  // characters of an owner
@@ -63,15 +63,15 @@ func (r Report) Render(w io.Writer, style Style) error {
 	return err
 }
 
-// wayNames has the names of the ways out that people see.
+// wayNames has the names that texts for people use for the ways out.
 var wayNames = map[conflicts.Decision]string{
 	conflicts.Force: "force", conflicts.GiveUp: "give up", conflicts.Share: "share",
 }
 
-// Name returns the name of the way out that people see.
+// Name returns the name that texts for people use for the way out.
 func (w *WayOut) Name() string { return wayNames[w.Decision] }
 
-// SuggestionName returns the name of one of the Suggestions that people see.
+// SuggestionName returns the name that texts for people use for a suggestion in Suggestions.
 func SuggestionName(s advice.Suggestion) string {
 	if s.Action == nil {
 		return "edit" // the manifest

@@ -40,7 +40,7 @@ type Report struct {
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
 
-// WayOut is one way out of all conflicts of an apply: to apply Intent instead of the original intent, and with force if
+// WayOut is one way out of all conflicts of an apply: to apply Intent instead of the original intent, with force if
 // Force is true.
 type WayOut struct {
 	advice.Suggestion
@@ -62,16 +62,16 @@ type Loss struct {
 }
 
 // New returns the conflicts of an apply with the ways out of them: to force all conflicts, to give up all or, if live
-// has a value for any of them, to share all. Its arguments are the same as for [plans.New]; what names the object. A
-// way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if there is
-// no plan, for example because of [plans.ErrPrecondition].
+// has a value for any of them, to share all. New takes the arguments of [plans.New], and the name of the object as
+// what. A way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if
+// there is no plan, for example because of [plans.ErrPrecondition].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false
 	plan, err := plans.New(ctx, m, live, applied, options)
 	found := options.Found
 	if err == nil && plan.Outcome == plans.Conflict {
-		found = plan.Conflicts // with what the plan knows about them
+		found = plan.Conflicts // with Equal, which the plan sets
 	} else if len(found) == 0 || ctx.Err() != nil {
 		return Report{Object: what, Manager: options.Manager, Conflicts: conflicts.Conflicts{}}, err
 	}
@@ -105,8 +105,8 @@ func Of(what, manager string, found conflicts.Conflicts) Report {
 	return report
 }
 
-// takes reports whether an apply takes a field from another manager. Without force, only kubectl's client-side manager
-// can lose fields: kubectl's first server-side apply takes them without a conflict.
+// takes reports whether an apply takes a field from another manager. Without force, only an apply of kubectl does: it
+// takes fields that still have the values set by client-side apply, without a conflict (spec rule 9.1).
 func takes(plan *plans.Plan, manager string) bool {
 	return slices.ContainsFunc(plan.Ownership, func(change plans.OwnershipChange) bool {
 		return change.Manager.Manager != manager && !change.Loses.IsEmpty()

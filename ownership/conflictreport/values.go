@@ -49,9 +49,9 @@ func ChangeTexts(c plans.Change) (before, after string) {
 	return Texts(c.Before, c.After)
 }
 
-// Texts returns texts of two different values for the columns of a table. If a text would be too long, both texts
-// show only the first difference: the path of the differing value, the value, and the number of other differences.
-// For long strings, they show the part around the first differing character.
+// Texts returns the texts of two different values for the columns of a table. If one text would be too long, both texts
+// show only the first difference: the path of the differing value, the value, and the number of other differences. For
+// long strings, they show the part around the first differing character.
 //
 //	{"limits": {"cpu": "1"}, …}    {"limits": {"cpu": "2"}, …}    =>    .limits.cpu: "1"    .limits.cpu: "2"
 func Texts(a, b any) (string, string) {

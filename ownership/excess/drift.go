@@ -32,7 +32,8 @@ type DriftOptions struct {
 	// TypeAt returns the type of the object at the version of an entry; nil if it is unknown. TypeAt itself may be nil.
 	// A value that is atomic at that version is owned as a whole.
 	TypeAt func(apiVersion string) *typed.Type
-	// Manifest is what Applier applies; nil if it is not known. Then only the policy accounts for fields.
+	// Manifest is the manifest that Applier applies; nil if it is not known. If it is nil, only the policy accounts for
+	// fields.
 	Manifest map[string]any
 	// Applier is the manager that applies the manifest. Fields that it applied, and that the manifest lacks, are not
 	// drift: its next apply removes them.
@@ -57,7 +58,7 @@ type Drift struct {
 type Drifted struct {
 	Path  fieldpath.Path `json:"field"`
 	Value any            `json:"value"`
-	// Owners own the field, or for an item every owned field of the item.
+	// Owners own the field; for an item, they own every owned field of the item.
 	Owners []Owner `json:"owners,omitempty"`
 	// IsDefault is true if a server would set the same value by default.
 	IsDefault bool `json:"default,omitempty"`
@@ -78,13 +79,13 @@ func (o Owner) Key() managedfields.Key {
 }
 
 // FindDrift returns the leaves of obj that the manifest lacks and that no manager with permission owns. If all owned
-// leaves of a list item drift, it returns the item in their place. The status, and metadata that only servers set, do
-// not drift. Defaults that only Update entries own do not drift either, because clients that send whole objects
-// become owners of defaults.
+// leaves of a list item drift and have the same owners, it returns the item in their place. The status, and metadata
+// that only servers set, do not drift. Defaults that only Update entries own do not drift either, because clients that
+// send whole objects become owners of defaults.
 //
-// Entries of other versions are read as if their fields had the same paths. If an entry can't be decoded, or owns
-// fields that the object's version lacks and that the policy does not permit, FindDrift returns an error together with
-// the drift of the other entries. obj is as for [Find]; the result shares memory with it.
+// FindDrift assumes that fields have the same paths at all versions. It returns an error, together with the drift of
+// the other entries, if an entry can't be decoded, or if an entry owns a field that the object's version lacks and that
+// the policy does not permit. obj is as for [Find]; the result shares memory with it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {
@@ -177,8 +178,8 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 	return errors.Join(undecoded...)
 }
 
-// uncompared returns an error that names a field of an owner that the object's version lacks and that the policy does
-// not permit; nil if there is none.
+// uncompared returns an error if set, the fields of owner, has a field that the object's version lacks and that the
+// policy does not permit.
 func (d *drift) uncompared(metadata *metav1.PartialObjectMetadata, owner Owner, set *fieldpath.Set) error {
 	for path := range set.Leaves().All() {
 		t := d.Type
@@ -214,7 +215,8 @@ func (d *drift) itemized() []Drifted {
 	return out
 }
 
-// isWhole reports whether all owned leaves of an item drift and have the given owners.
+// isWhole reports whether all owned leaves of an item drift and have the given owners, and the manifest has no leaf in
+// the item.
 func (d *drift) isWhole(item fieldpath.Path, owners []Owner) bool {
 	set := fieldpath.NewSet(slices.Clone(item))
 	owned := d.owned.AtOrBelow(set)
@@ -229,7 +231,7 @@ func (d *drift) isWhole(item fieldpath.Path, owners []Owner) bool {
 	return true
 }
 
-// ownersOf returns the owners of a leaf; for an item, the owners of its first leaf.
+// ownersOf returns the owners of a leaf; for an item, the owners of its leaves.
 func (d *drift) ownersOf(path fieldpath.Path) (out []Owner) {
 	at := fieldpath.NewSet(slices.Clone(path))
 	for i, set := range d.fields {

@@ -68,9 +68,9 @@ func ownerText(o policy.Owner) string {
 	return fmt.Sprintf("%s (%s of %s)", printable.Text(o.Manager), o.Operation, printable.Text(o.Subresource))
 }
 
-// Find returns the fields of obj that managers own but, by policy p, may not own, in the order of the entries and
-// their paths. It returns an error for an entry that can't be decoded, if its manager is checked. obj is an
-// unstructured object or a Go struct with its kind; Find does not change it.
+// Find returns the fields of obj that managers own but may not own by policy p, in the order of the entries and their
+// paths. It returns an error if an entry of a checked manager can't be decoded. obj is an unstructured object or a Go
+// struct with its kind; Find does not change it.
 func Find(p *policy.Policy, obj runtime.Object) (found []Field, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {

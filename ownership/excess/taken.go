@@ -43,8 +43,8 @@ func (b Before) String() string {
 }
 
 // FindTaken returns the fields that Find returns for after, except fields that the same manager already owned in
-// before. before is an earlier version of the object; nil if after is the first version. The Before of each field is
-// its state in that version. FindTaken does not change the objects.
+// before. before is an earlier version of the object; nil if after is the first version. Before of each returned field
+// is the field's state in that version. FindTaken does not change the objects.
 func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) {
 	found, err := Find(p, after)
 	if err != nil || before == nil || len(found) == 0 {

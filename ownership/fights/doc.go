@@ -15,13 +15,14 @@
 // or has gained fields; if there is none, it is the side that wrote the other fields in the same step. A manager that
 // removes a field and then owns nothing has no entry: its side is called Nobody.
 //
-// The fields that are compared between two versions of an object are the leaves of the union of all their entries. If
-// an entry has fields in a map or list item, only these fields are compared, and not the map or item itself. Therefore
-// a side that owns only the map or item has no part in changes of the fields in it. The owner of a key of stringData in
-// a Secret is an owner of the key of data, to which servers copy it.
+// The fields that are compared between two versions of an object are the leaves of the union of all entries of both
+// versions. If an entry has fields in a map or list item, only these fields are compared, and not the map or item
+// itself. Therefore a change of a field in a map or item is never attributed to a side that owns only the map or item.
+// The owner of a key of stringData in a Secret also owns the key of data to which servers copy it.
 //
-// An object is the same at all API versions. Between two of them, only fields that exist at both with the same JSON
-// type, and that the writer has taken from another owner, are compared, because a conversion may change other values.
+// An object is the same at all API versions. If two observed versions of an object have different API versions, a
+// conversion may have changed values. Then a field is compared only if it has the same JSON type in both, and if the
+// writer has taken it from another owner.
 //
 // A turn on a field is a series of writes by one side. It ends when another side writes the field. A turn is a return
 // if it sets the field to the value that the same side had set at the end of its previous turn: the side reverts the
@@ -61,10 +62,10 @@
 //	controller  c                a third value ends the series
 //
 // Therefore a manager that sets a series of values, such as an autoscaler, does not flap. A manager that changes a
-// field and changes it back, once or slowly, does not flap either. A status may go back
-// and forth with the state that it describes. Therefore fields below .status, and fields that are written through a
-// status subresource, are never reported as flapping. The same is true of fields that a Kubernetes component writes,
-// such as the readiness in an EndpointSlice, and of the fields of Leases and Events.
+// field and changes it back, once or slowly, does not flap either. A status may alternate with the state that it
+// describes. Therefore fields below .status, and fields that are written through a status subresource, are never
+// reported as flapping. The same is true of fields that a Kubernetes component writes, such as the readiness in an
+// EndpointSlice, and of the fields of Leases and Events.
 //
 // # Other findings
 //
@@ -83,8 +84,8 @@
 //
 // For each object, the tracker keeps the last observed version, the written fields (at most Options.Fields, with at
 // most 16 turns each), and the times of reverts and idle writes. If there are more fields, it forgets the fields whose
-// last write is the oldest. For each value of a turn, it keeps a hash of the whole value, by which it compares, and at
-// most 64 bytes of text for the output.
+// last write is the oldest. For each value of a turn, it keeps a hash of the whole value for comparisons, and at most
+// 64 bytes of text for the output.
 //
 // The tracker has no clock: its caller passes the times. It is not safe for concurrent use.
 package fights

@@ -28,8 +28,8 @@ type Finding struct {
 	Object
 	// Path is the field that is fought over or flaps; nil for the other kinds.
 	Path fieldpath.Path `json:"field,omitempty"`
-	// Sides are the sides of a fight, sorted by name; or the side that flaps, once for each of its two values, the
-	// last value first; or the idle writer.
+	// Sides are the sides of a fight, sorted by name. For a flap, they are the side that flaps, once for each of its
+	// two values, the last value first. For idle writes, it is the idle writer.
 	Sides []Participant `json:"sides,omitempty"`
 	// Turns and Returns are counts within the window. For a flap, Returns counts the reverts; for an idle writer, the
 	// writes without a change.
@@ -112,7 +112,7 @@ func (f Finding) compare(o Finding) int {
 // fight makes the finding for a field. The counted turns begin two turns before the first return in the window.
 func (h *history) fight(f *field, last time.Time, o Options) Finding {
 	from := slices.IndexFunc(f.turns, func(t turn) bool { return t.isReturn && last.Sub(t.first) <= o.Window })
-	from = max(0, from-2) // the turn that is returned to, and the turn between
+	from = max(0, from-2) // the turn whose value was restored, and the turn between
 	turns := f.turns[from:]
 	out := Finding{
 		Kind: Fight, Object: h.object, Path: slices.Clone(f.path),

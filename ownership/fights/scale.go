@@ -24,7 +24,8 @@ var replicas = fieldpath.NewPath("spec", "replicas")
 // as for [Tracker.ObserveWrite].
 //
 // ObserveScale finds nothing if the object was not observed before. It ignores changes of custom resources, which may
-// have their replicas elsewhere, and of an object that has no .spec.replicas, or whose managed fields can't be read.
+// have their replicas at another path. It also ignores changes of an object that has no .spec.replicas, or whose
+// managed fields can't be read.
 func (t *Tracker) ObserveScale(scale map[string]any, manager string, when time.Time) []Finding {
 	u := &unstructured.Unstructured{Object: scale}
 	h := t.objects[Object{UID: string(u.GetUID())}]

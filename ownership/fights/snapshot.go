@@ -97,10 +97,9 @@ func (s *snapshot) ownersOf(p fieldpath.Path) sets.Set[Side] {
 	return owners
 }
 
-// ownedIn returns the fields that have an owner in any of the snapshots, with the content that their owners own: the
-// leaves of all entries together. If one entry has only .data, and another one has .data.a, the map is granular, and
-// the owner of .data owns the map itself, but none of its content (spec rule 4.3). If no entry has a path in .data, its
-// owner owns the whole value, such as an atomic map.
+// ownedIn returns the leaves of the union of all entries of the snapshots. If one entry has only .data and another
+// entry has .data.a, the map is granular: the owner of .data owns the map itself, but none of its content (spec rule
+// 4.3). If no entry has a path below .data, the owner of .data owns the whole value, such as an atomic map.
 func ownedIn(snapshots ...*snapshot) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for _, s := range snapshots {
@@ -162,8 +161,9 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 		}
 		isIdle = isIdle && isTime(was) && isTime(is)
 		c.before, c.after = old.ownersOf(p), current.ownersOf(p)
-		// The writer of an owned field is the touched side that owns it now. If no owner is touched, the writer is the
-		// only owner, whose entry's time does not change if it writes twice in a second.
+		// The writer of an owned field is the touched side that owns it now. If no owner is touched and the field has
+		// only one owner, this owner is the writer: the time of an entry does not change if its manager writes twice in
+		// a second.
 		c.side = only(c.after)
 		i := slices.IndexFunc(touched, c.after.Has)
 		if i >= 0 {
@@ -177,8 +177,8 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 	})
 	// Fields that have no owner any more were removed by the side that was touched last. If a side writes twice in a
 	// second, and its second write only removes fields, no side is touched. Then the remover is the side that changed
-	// the other fields, because one write makes one version. If several sides changed fields, versions were missed. A
-	// side that only removes fields of others is Nobody.
+	// other fields in the same step, because one write makes one version. If several sides changed fields, versions
+	// were missed. A side that only removes fields of others is Nobody.
 	remover := only(writers.Delete(Nobody))
 	if len(touched) > 0 {
 		remover = touched[0]

@@ -55,7 +55,8 @@ type Object struct {
 	UID        string `json:"uid,omitempty"`
 }
 
-// identity returns what an object has at all versions: its UID or, without one, its group instead of its version.
+// identity returns the part of o that is the same at all API versions: the UID or, if there is none, o with its group
+// in place of its version.
 func (o Object) identity() Object {
 	if o.UID != "" {
 		return Object{UID: o.UID}
@@ -95,8 +96,8 @@ type turn struct {
 	reverts     []time.Time // times of the uninterrupted reverts at the end
 }
 
-// Observe takes the next version of an object and the time of its write, and returns the findings: fights and flaps
-// that begin or continue, idle writers, and growth. Observe ignores an object that still has the last observed
+// Observe takes the next version of an object and the time of its write. It returns the findings: fights and flaps that
+// begin or continue, idle writers, and growth. Observe ignores an object that still has the last observed
 // resourceVersion. An object without a resourceVersion is always a new version. obj is kept until the next version, and
 // must not be changed.
 func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
@@ -134,7 +135,7 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	}
 	touched := next.touchedSince(h.last)
 	changes, isIdle := changesBetween(h.last, next, touched)
-	isIdle = isIdle && !h.isBehind // a write may put back what the version between had changed
+	isIdle = isIdle && !h.isBehind // it may revert changes of the version of which only the Scale was observed
 	h.last, h.isBehind = next, false
 	var found []Finding
 	for _, c := range changes {
@@ -152,7 +153,7 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	return found
 }
 
-// Forget removes the history of an object, which was deleted.
+// Forget removes the history of a deleted object.
 func (t *Tracker) Forget(o Object) { delete(t.objects, o.identity()) }
 
 // Objects returns the number of tracked objects.

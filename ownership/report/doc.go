@@ -13,9 +13,9 @@
 // # Definitions
 //
 // Size is the length of an object, including its managed fields, as compact JSON. Watches and lists transfer objects in
-// this form. etcd stores built-in kinds as protobuf, which makes the rest of an object smaller while managed fields
-// stay JSON, so that the share of managed fields is larger in etcd than in JSON. In the cache of an informer that
-// strips no fields, their share is at least as large as in JSON.
+// this form. etcd stores built-in kinds as protobuf. This makes the rest of an object smaller, while FieldsV1 stays
+// JSON, so the share of managed fields is larger in etcd than in JSON. In the cache of an informer that strips no
+// fields, their share is at least as large as in JSON.
 //
 // ManagedFields is the part of Size for metadata.managedFields, including its name; for a manager, it is the size of
 // its entries.
@@ -24,20 +24,21 @@
 //
 // LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object,
 // but not when an apply changes only ownership, or nothing. A silent manager is one whose last write is longer ago than
-// Options.Silent; it may still apply every minute, so that a suggestion to drop it is only a question. A report never
-// suggests dropping or upgrading Kubernetes components, such as kube-controller-manager and kubelet. Times at or before
-// 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A manager whose last write is in the future is not
-// silent.
+// Options.Silent. It may still apply every minute, so a suggestion to drop its entries is only a question. A report
+// does not suggest dropping a Kubernetes component, such as kube-controller-manager or kubelet, because it is silent,
+// nor upgrading its entries. Times at or before 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A
+// manager whose last write is in the future is not silent.
 //
-// Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that a server sets
-// (spec rule 2.7) are not counted. Entries of all versions are compared by path, without conversion. For objects
-// without a type, unowned fields are not counted.
+// Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that only a server sets (spec
+// rule 2.7), and fields with their defaults, are not counted. Entries of all versions are compared by path, without
+// conversion. For objects without a type, unowned fields are not counted.
 //
 // Shared fields are the leaves that are in entries of at least two managers. Several entries of the same manager do
 // not share fields with each other.
 //
-// Client-side objects are the objects with the annotation of kubectl apply, or with an entry of its manager. The
-// effect of their migration is the preview of upgrade.ToServerSide for Options.Applier.
+// Client-side objects are the objects with the annotation of kubectl apply, or with an entry of its manager, except
+// objects in which the migration would move no field. The effect of their migration is the preview of
+// upgrade.ToServerSide for Options.Applier.
 //
 // Gone versions are versions of entries for which Options.IsServed returns false. A server can't convert the object
 // to them, so it either drops these entries or keeps them unchanged.

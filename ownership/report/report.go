@@ -85,14 +85,14 @@ func (t *managerTally) addUpdates(e *Example, fields int) {
 	m := t.movable[e.Kind]
 	m.objects, m.fields = m.objects+1, m.fields+fields
 	if m.first.Example == nil || e.compare(m.first.Example) < 0 {
-		first := *e // not a part of what is known about the object only while it is read
+		first := *e // a copy, because a pointer to e would keep the whole look in memory
 		m.first = scored{fields, &first}
 	}
 	t.movable[e.Kind] = m
 }
 
-// toUpgrade selects objects with movable fields, and no other object that an upgrade would change: all objects of some
-// kinds, or else one object. It also returns the number of movable fields.
+// toUpgrade selects objects with movable fields: all objects of some kinds or, if that is not possible, one object. It
+// selects no other objects that an upgrade would change. It also returns the number of movable fields.
 func (t *managerTally) toUpgrade() (o advice.Objects, fields int) {
 	objects, first := 0, scored{}
 	for kind, m := range t.movable {
@@ -192,7 +192,7 @@ func (r *Report) Summary() *Summary {
 	return &s
 }
 
-// scored is an example with its score: how bad it is.
+// scored is an example with its score. Objects with higher scores are worse.
 type scored struct {
 	score int
 	*Example

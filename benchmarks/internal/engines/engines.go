@@ -1,8 +1,8 @@
 // Package engines puts Tenure and upstream, k8s.io/apimachinery's field manager, behind one interface, so that the same
 // code can be timed with both.
 //
-// Each engine is set up as in a server. Where there is a choice, the setup is the one that is cheaper for upstream: a
-// conversion to an object's own version costs nothing and copies nothing, and there are no defaults.
+// Each engine is set up as in a server. If there is a choice, the setup is the cheapest for upstream: a conversion to
+// an object's own version costs nothing and copies nothing, and there are no defaults.
 package engines
 
 import (
@@ -98,7 +98,7 @@ func (k Kind) reset() string {
 	return "status"
 }
 
-// custom reports whether k's type is not a built-in one.
+// custom reports whether k is a custom resource.
 func (k Kind) custom() bool { return k.Group == Fleet.Group }
 
 // scheme knows the Go structs.

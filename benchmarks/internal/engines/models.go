@@ -45,8 +45,8 @@ const fleetModel = `{
   }
 }`
 
-// document returns the group version of the embedded document that has k's model. The model of the custom type is added
-// to one of the smallest documents, because it needs ObjectMeta's model.
+// document returns the group version of the embedded document that has k's model. The model of the custom type refers
+// to the model of ObjectMeta, so it is added to one of the smallest documents.
 func (k Kind) document() schema.GroupVersion {
 	if k.custom() {
 		return schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
@@ -54,7 +54,7 @@ func (k Kind) document() schema.GroupVersion {
 	return k.GroupVersion()
 }
 
-// models returns the schemas of k for upstream, which are the same that Tenure embeds.
+// models returns the schemas of k for upstream. Tenure embeds the same schemas.
 func (k Kind) models() (map[string]*spec.Schema, error) {
 	models, err := oracle.BuiltinModels(k.document())
 	if err != nil || !k.custom() {

@@ -38,8 +38,8 @@ func parse(kind string) *unstructured.Unstructured {
 	panic("objects: no document of kind " + kind)
 }
 
-// Fresh returns a copy of obj after encoding and decoding it as JSON. Unlike a deep copy, it shares no strings with
-// obj, like an object from a request, so that no comparison is fast only because two strings share memory.
+// Fresh returns a copy of obj after encoding and decoding it as JSON. Unlike a deep copy, and like an object from a
+// request, it shares no strings with obj. So no comparison is fast only because two strings share memory.
 func Fresh(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	data, err := json.Marshal(obj.Object)
 	must(err)
@@ -59,8 +59,8 @@ var serverSet = []string{
 	"managedFields",
 }
 
-// defaulted are the fields, in any place, that clients usually omit and that a server adds. The protocol of a port is
-// one of them although it is part of a key: items are matched by the defaulted key.
+// defaulted are the names of fields that clients usually omit and that a server adds, wherever they occur. They include
+// the protocol of a port, although it is a key field: items are matched by the key with defaults.
 var defaulted = []string{
 	"terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "dnsPolicy", "schedulerName",
 	"enableServiceLinks", "preemptionPolicy", "restartPolicy", "nodeName", "priority", "serviceAccount",
@@ -88,7 +88,7 @@ func undefault(tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:
 		for name, v := range tree {
-			// UDP is not a default, and without it the port would be a different port.
+			// UDP is not the default. Without it, the item would be a different port.
 			if slices.Contains(defaulted, name) && v != "UDP" {
 				delete(tree, name)
 				continue
@@ -107,7 +107,7 @@ func Set(obj *unstructured.Unstructured, v any, path ...string) {
 	must(unstructured.SetNestedField(obj.Object, v, path...))
 }
 
-// Item returns the item whose field has a value, from the list at a path.
+// Item returns the item of the list at path whose field has the given value.
 func Item(obj *unstructured.Unstructured, field, value string, path ...string) map[string]any {
 	list, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
 	must(err)

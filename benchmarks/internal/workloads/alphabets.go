@@ -15,8 +15,7 @@ const (
 	dropped      = 10
 )
 
-// alphabets are kinds of list items. An engine must not be slower for some of them, because each occurs in some
-// clusters.
+// alphabets are kinds of list items. An engine must not be slow for any of them, because each occurs in some clusters.
 var alphabets = []struct {
 	name, field string
 	item        func(i int) any

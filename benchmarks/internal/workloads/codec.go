@@ -45,7 +45,7 @@ func encodeSet() (*Case, error) {
 	}}, err
 }
 
-// decodeEntries decodes all managed fields of the Pod, which both engines have decoded before, so the row shows the
+// decodeEntries decodes all managed fields of the Pod. Both engines have decoded them before, so the row shows the
 // effect of caches.
 func decodeEntries() (*Case, error) {
 	list, _, _, err := podFields()

@@ -43,8 +43,8 @@ func fleetUpdate() (*Case, error) {
 }
 
 // managers returns a no-op apply by one of count managers to an object with n items. The parameter each is the number
-// of items that a manager applies; nobody owns the other items. Both few and many items have a row, because an engine
-// may search for a few items linearly.
+// of items that a manager applies; nobody owns the other items. There are rows for few and for many items, because an
+// engine may search linearly for a few items.
 func managers(n, count, each int) (*Case, error) {
 	fleet := objects.Fleet(n)
 	if n < count*each {

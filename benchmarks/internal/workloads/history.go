@@ -15,7 +15,8 @@ import (
 var epoch = time.Date(2026, 1, 5, 8, 30, 0, 0, time.UTC)
 
 // history makes managed fields by writing an object with upstream, because upstream defines managed fields. The caller
-// provides the object: in a cluster, objects have defaults and a status that a history of two writes would not produce.
+// provides the object, because objects in a cluster have defaults and a status, which a history of two writes would not
+// produce.
 type history struct {
 	kind    engines.Kind
 	entries []metav1.ManagedFieldsEntry

@@ -67,8 +67,8 @@ func livePod() (*unstructured.Unstructured, error) {
 	return stored(engines.Pod, objects.Pod(), applier, updater)
 }
 
-// podOf returns [livePod], changed, in the form of a kind. A Go struct has its apiVersion and kind: typed objects in a
-// server do not have them, but both engines need them.
+// podOf returns [livePod] with a change, as a Go struct or unstructured, depending on k. A Go struct has its apiVersion
+// and kind: typed objects in a server do not have them, but both engines need them.
 func podOf(k engines.Kind, change func(*unstructured.Unstructured)) (runtime.Object, error) {
 	pod, err := livePod()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 
 const (
 	// maxShapes is the maximal number of sets of key fields that are indexed for one list. A list whose keys changed
-	// has two sets. More come from malicious objects, and each costs an index.
+	// has two sets. Only malicious objects have more, and each set costs an index.
 	maxShapes = 8
-	// maxPartial is the maximal number of key fields in an element; with more, items that lack some of them are not
-	// found.
+	// maxPartial is the maximal number of key fields in an element for which Find also considers items that lack some
+	// of these fields.
 	maxPartial = 4
 )
 
