@@ -69,8 +69,8 @@ func (c *comparisons) objects(version string) (old, updated object, err error) {
 	return old, updated, err
 }
 
-// maxVersions is the maximum number of versions that a write compares, besides the version of the write (spec rule
-// 12.5). Each version needs a conversion of the whole object.
+// maxVersions is the maximum number of versions that a write compares, besides the version of the write
+// (spec rule 12.5). Each version needs a conversion of the whole object.
 const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)

@@ -41,8 +41,8 @@ type Preview struct {
 	// Sets are the moved fields whose values the next apply changes. They are not in Removed.
 	Sets *fieldpath.Set
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
-	// containers, such as a map of labels. An update owns containers, while an intent owns only their content (spec
-	// rule 4.2). Lost is nil if Removed is nil.
+	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
+	// (spec rule 4.2). Lost is nil if Removed is nil.
 	Lost *fieldpath.Set
 	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
 	Left     managedfields.Entries

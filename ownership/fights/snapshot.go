@@ -98,8 +98,8 @@ func (s *snapshot) ownersOf(p fieldpath.Path) sets.Set[Side] {
 }
 
 // ownedIn returns the leaves of the union of all entries of the snapshots. If one entry has only .data and another
-// entry has .data.a, the map is granular: the owner of .data owns the map itself, but none of its content (spec rule
-// 4.3). If no entry has a path below .data, the owner of .data owns the whole value, such as an atomic map.
+// entry has .data.a, the map is granular: the owner of .data owns the map itself, but none of its content
+// (spec rule 4.3). If no entry has a path below .data, the owner of .data owns the whole value, such as an atomic map.
 func ownedIn(snapshots ...*snapshot) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for _, s := range snapshots {

@@ -25,13 +25,13 @@
 // LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object,
 // but not when an apply changes only ownership, or nothing. A silent manager is one whose last write is longer ago than
 // Options.Silent. It may still apply every minute, so a suggestion to drop its entries is only a question. A report
-// does not suggest dropping a Kubernetes component, such as kube-controller-manager or kubelet, because it is silent,
-// nor upgrading its entries. Times at or before 1970-01-01T00:00:00Z come from a stopped clock and are ignored. A
-// manager whose last write is in the future is not silent.
+// does not suggest dropping the entries of a silent Kubernetes component, such as kube-controller-manager or kubelet,
+// and does not suggest upgrading the entries of any component. Times at or before 1970-01-01T00:00:00Z come from a
+// stopped clock and are ignored. A manager whose last write is in the future is not silent.
 //
-// Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that only a server sets (spec
-// rule 2.7), and fields with their defaults, are not counted. Entries of all versions are compared by path, without
-// conversion. For objects without a type, unowned fields are not counted.
+// Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that only a server sets
+// (spec rule 2.7), and fields with their defaults, are not counted. Entries of all versions are compared by path,
+// without conversion. For objects without a type, unowned fields are not counted.
 //
 // Shared fields are the leaves that are in entries of at least two managers. Several entries of the same manager do
 // not share fields with each other.
