@@ -132,10 +132,10 @@ func Unowned() *fieldpath.Set { return unowned }
 // Ancient is the manager of the entries into which [Entries.Cap] merges the oldest updates.
 const Ancient = "ancient-changes"
 
-// Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest Updates of each API version
-// into an entry of the manager [Ancient], until there are at most limit Updates, or only one per version. It never
-// merges Apply entries, because the next apply needs them to find the fields that the manager dropped. For example,
-// with a limit of 2 and the oldest entry first:
+// Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest Updates until there are at
+// most limit Updates, or only one per API version. Updates of the same version are merged into one entry of the manager
+// [Ancient]. It never merges Apply entries, because the next apply needs them to find the fields that the manager
+// dropped. For example, with a limit of 2 and the oldest entry first:
 //
 //	a (v1): .spec.x    b (v2): .spec.y    c (v1): .spec.z    d (v1): .spec.w
 //	c joins a          ancient-changes (v1): .spec.x .spec.z     b (v2)     d (v1)

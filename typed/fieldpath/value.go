@@ -81,8 +81,8 @@ func canonicalFloat(f float64) any {
 	case math.Abs(f) <= 1<<53: // float64 represents these exactly
 		return int64(f)
 	}
-	// The shortest decimal representation of a larger float ends in zeros and is not its exact value. JSON has the
-	// shortest one.
+	// For a larger float, the shortest decimal representation ends in zeros, and may differ from the exact value. JSON
+	// has the shortest representation.
 	if i, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return i
 	}

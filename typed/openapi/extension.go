@@ -122,7 +122,7 @@ func texts(v any) ([]string, bool) {
 	return nil, false
 }
 
-// declaredKinds returns the kinds that a model with these extensions describes, and ignores malformed kinds. YAML
+// declaredKinds returns the kinds that a model with these extensions describes, and ignores malformed kinds. Some YAML
 // decoders return maps with keys of any type.
 func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
 	list, _ := extensions[kindKeyword].([]any)
