@@ -21,7 +21,8 @@ type Conflict struct {
 	Path fieldpath.Path
 	// Owner is the other manager.
 	Owner managedfields.Key
-	// APIVersion is the group version of the owner's entry. It is also set for an Apply entry, whose Key has none.
+	// APIVersion is the group version of the owner's entry. It is also set for an Apply entry, whose Key has no
+	// version.
 	APIVersion string
 	// Since is the time at which the owner last changed the object; nil if it is unknown.
 	Since *metav1.Time
@@ -47,13 +48,13 @@ func (c Conflict) Entry() metav1.ManagedFieldsEntry {
 	}
 }
 
-// MarshalJSON returns the conflict as
+// MarshalJSON returns the conflict in this form:
 //
 //	{"field": ".spec.replicas",
 //	 "owner": {"manager", "operation", "apiVersion", "subresource"},
 //	 "since": "2026-01-02T03:04:05Z", "live": 3, "applied": 1, "equal": true}
 //
-// where unknown and empty members of owner, and an equal that is false, are omitted. Missing values are null.
+// An unknown since, empty members of owner and an equal that is false are omitted. Missing values are null.
 func (c Conflict) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Field   fieldpath.Path            `json:"field"`
@@ -65,8 +66,8 @@ func (c Conflict) MarshalJSON() ([]byte, error) {
 	}{c.Path, c.Entry(), c.Since, c.Live, c.Applied, c.Equal})
 }
 
-// Conflicts are the conflicts of one apply, at least one. As an error they have a Status, so that apierrors.IsConflict
-// and similar functions recognize them.
+// Conflicts are the conflicts of one apply. There is at least one. As an error, Conflicts has a Status, so that
+// apierrors.IsConflict and similar functions recognize it.
 type Conflicts []Conflict
 
 // Sort sorts c by owner. It preserves the order of each owner's paths.

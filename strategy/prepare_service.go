@@ -150,12 +150,12 @@ func AllocatesNodePorts(s *corev1.ServiceSpec) bool {
 		(s.AllocateLoadBalancerNodePorts == nil || *s.AllocateLoadBalancerNodePorts)
 }
 
-// isExternallyAccessible reports whether a Service has an externalTrafficPolicy.
+// isExternallyAccessible reports whether a Service may have an externalTrafficPolicy.
 func isExternallyAccessible(s *corev1.ServiceSpec) bool {
 	return hasNodePorts(s) || s.Type == corev1.ServiceTypeClusterIP && len(s.ExternalIPs) > 0
 }
 
-// NeedsHealthCheckNodePort reports whether a Service has a healthCheckNodePort.
+// NeedsHealthCheckNodePort reports whether a Service needs a healthCheckNodePort.
 func NeedsHealthCheckNodePort(s *corev1.ServiceSpec) bool {
 	return s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }

@@ -104,8 +104,9 @@ func newTree(obj runtime.Object) (map[string]any, error) {
 }
 
 // defaulterOf returns a function for plans.Options.Defaulter and fieldmanager.Options.Defaulter. It sets the defaults
-// of objects of a kind in place, in Go structs and in trees. It does not change objects of other kinds, and trees that
-// do not fit the Go type, for example because they have a field of a later version of Kubernetes.
+// of objects of a kind in place, in Go structs and in trees. It does not change objects of kinds that [SetDefaults] and
+// ofExtensions do not know. It also does not change trees that do not fit the Go type, for example because they have a
+// field of a later version of Kubernetes.
 func defaulterOf(gvk schema.GroupVersionKind) func(runtime.Object) {
 	return func(obj runtime.Object) {
 		u, ok := obj.(*unstructured.Unstructured)

@@ -55,8 +55,9 @@ func (s *Scenario) Err() error {
 	return errors.Join(errs...)
 }
 
-// Rewritten returns the file with the actual results. It returns an error if a step that defines the type or the object
-// (schema, crd, live) failed, because then the results of later steps are wrong, or if the run was interrupted.
+// Rewritten returns the file with the actual results. It returns an error if the run was interrupted, or if a step that
+// defines the type or the object (schema, crd, deduced, live) failed, because then the results of later steps are
+// wrong.
 func (s *Scenario) Rewritten() ([]byte, error) {
 	for i, st := range s.Steps {
 		if st.Err != nil && (st.stage || errors.Is(st.Err, ErrInterrupted)) {
@@ -246,7 +247,7 @@ func compareExpectations(st *step, got []txtar.File) error {
 	return errors.Join(errs...)
 }
 
-// canonical returns an expected result in the form in which results are rendered, so that its YAML may have any style.
+// canonical returns an expected result in the form of rendered results, so that its YAML may have any style.
 func canonical(f txtar.File) string {
 	switch f.Name {
 	case "want", "conflict":

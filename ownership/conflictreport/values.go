@@ -173,7 +173,7 @@ func text(v any, bytes int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// maxText is the number of bytes of a string that are compared.
+// maxText is the number of bytes of a value's JSON that are compared.
 const maxText = 64 << 10
 
 // head returns the beginning of v, about as much as left bytes of JSON, with null for values below depth. It visits
