@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// definitionSize returns the approximate size of a definition in bytes, distributed as in real clusters: half of the
-// definitions have 4 KB or less, one in twenty has more than 100 KB, and one has 1.4 MB, close to etcd's limit.
+// definitionSize returns the approximate size of a definition in bytes. Sizes are distributed as in real clusters: half
+// of the definitions have less than 6 KB, one in twenty has 100 KB or more, and one has 1.4 MB, close to etcd's limit.
 func definitionSize(i int) int {
 	switch {
 	case i == 0:

@@ -61,8 +61,8 @@ func WithSchema(properties string, versions ...string) Option {
 	}
 }
 
-// WithDeduced makes the object an object of a kind without a schema: all maps are granular, all lists atomic. It has no
-// subresources. The first write determines its kind.
+// WithDeduced gives the object a kind without a schema: all maps are granular, all lists atomic. The first write
+// determines the kind, which has no subresources.
 func WithDeduced() Option {
 	return func(s *server) error {
 		s.types, s.crd, s.replicas = deduced{}, nil, nil

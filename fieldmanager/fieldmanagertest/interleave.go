@@ -33,7 +33,7 @@ type Order struct {
 	Writes []string
 	// Errs are the errors of Writes; nil for each that succeeded.
 	Errs []error
-	// Object and Owners are positions in the lists of the [Interleaving].
+	// Object and Owners are positions in the lists Objects and Owners of the [Interleaving].
 	Object, Owners int
 
 	sequences []int // the sequence of each write
@@ -199,7 +199,7 @@ func (w *interleaver) run(order []int) Order {
 	return out
 }
 
-// place returns the position of text in list, and appends text if it is new.
+// place returns the position of text in list. It appends text to list if it is new.
 func place(places map[string]int, list *[]string, text string) int {
 	i, ok := places[text]
 	if !ok {

@@ -31,8 +31,9 @@ type Finding struct {
 	// Sides are the sides of a fight, sorted by name. For a flap, they are the side that flaps, once for each of its
 	// two values, the last value first. For idle writes, it is the idle writer.
 	Sides []Participant `json:"sides,omitempty"`
-	// Turns and Returns are counts within the window. For a flap, Returns counts the reverts; for an idle writer, the
-	// writes without a change.
+	// Returns is the number of returns within the window; for a flap, the number of reverts; for an idle writer, the
+	// number of writes without a change. Turns is the number of turns of a fight, counted from two turns before the
+	// first of these returns.
 	Turns   int `json:"-"`
 	Returns int `json:"returns,omitempty"`
 	// Since and Last are the times of the first and the last counted write.
@@ -58,7 +59,7 @@ type Size struct {
 	Bytes   int `json:"bytes"`
 }
 
-// growsTo reports whether growth from this size to the size now is a finding.
+// growsTo reports whether growth from s to size is a finding.
 func (s Size) growsTo(size Size) bool {
 	return size.Entries > s.Entries && size.Bytes >= s.Bytes+1024 && size.Bytes*2 >= s.Bytes*3
 }
