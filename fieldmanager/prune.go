@@ -46,8 +46,8 @@ func (w *applyWrite) setPruned(pruned any) {
 }
 
 // mergeAgain merges the intent into pruned, the result of a prune, and then calls setPruned. The prune may have emptied
-// fields that the intent owns, and a conversion may have lost them; the second merge restores them, so that the same
-// apply changes nothing the next time (spec rule 6.4).
+// fields that the intent owns, and a conversion may have lost them. The second merge restores these fields, so that the
+// same apply changes nothing the next time (spec rule 6.4).
 func (w *applyWrite) mergeAgain(pruned map[string]any) error {
 	intent := w.m.typ.Extract(w.intent.tree, w.owned.Owned().Leaves(), true)
 	if intent == nil {

@@ -73,10 +73,10 @@ type Rename struct {
 
 // Do makes the moves on live in order. It does not change live; the result shares memory with it.
 //
-// Do returns an error, and moves nothing, in these cases: the managed fields of live are malformed; a move names a
-// manager without an entry, a path without fields to move, or an invalid manager name; fields would move to an entry of
-// another API version at which they differ. If there are several moves, the error has the position of the failed move,
-// counted from 1. ctx is passed to the converters.
+// After an error, nothing is moved. Do returns an error if the managed fields of live are malformed. It returns an
+// error for a move that names a manager without an entry, a path without fields to move, or an invalid manager name. It
+// also returns an error if fields would move to an entry of another API version at which they differ. If there are
+// several moves, the error has the position of the failed move, counted from 1. ctx is passed to the converters.
 func (m Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Result, error) {
 	e, err := m.Edit(ctx, live)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 // Comparison says whether an object matches an intent, and which managers own its fields.
 type Comparison struct {
-	// Plan is the plan of an apply of the intent: its Outcome is plans.Unchanged if the object matches, its Changes are
-	// the fields that would change, and its Conflicts are the fields that others own with another value.
+	// Plan is the plan of an apply of the intent. Its Outcome is plans.Unchanged if the object matches. Its Changes are
+	// the fields that would change. Its Conflicts are the fields that others own with another value.
 	*plans.Plan
 	// Others are the fields of the intent that other entries of the live object own, with the same or another value.
 	Others map[managedfields.Key]*fieldpath.Set

@@ -1,6 +1,6 @@
-// Package strategy describes what a Kubernetes API server does, apart from merging, when it writes objects of a kind:
-// which fields a write resets, which fields an object has before its creation, which defaults it gets, which values
-// have the same meaning, and which fields are set or restored before an object is stored.
+// Package strategy describes what a Kubernetes API server does, apart from merging, when it writes objects of a kind.
+// It knows the fields that a write resets, the fields that an object has before its creation, the defaults, the values
+// that have the same meaning, and the fields that are set or restored before an object is stored.
 //
 //	s := strategy.Of(types, gvk, "")                                 // the main resource
 //	m, err := fieldmanager.New(gvk, types, s.FieldManager())

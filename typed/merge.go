@@ -42,8 +42,9 @@ func (m Merged) FieldSet() *fieldpath.Set {
 //	FieldSet() .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
 // live must be valid, but may have duplicates; an applied item replaces all its duplicates. For a new object, live is
-// nil. The error has the violations that [Type.Validate] finds in applied under the rules, except violations in atomic
-// lists and maps that equal live's: these were accepted before, and the write does not change them (spec rule 1.3).
+// nil. The error has the violations that [Type.Validate] finds in applied under the rules. It does not have violations
+// in atomic lists and maps that equal live's, because these were accepted before, and the write does not change them
+// (spec rule 1.3).
 //
 // The result shares memory with both values. Merge costs O(n log n) for n map entries and items of applied, plus the
 // length of each list of live in which applied has items.

@@ -21,8 +21,8 @@ func (t *Type) Remove(v any, set *fieldpath.Set) any {
 }
 
 // RemoveToNull is Remove, except that a container becomes null if it loses its whole content, or if it was already
-// empty and set has paths below it. The null distinguishes a container that lost its content from a container that was
-// left empty on purpose: the [Type.FieldSet] of the result contains a list that became null, but not an empty list.
+// empty and set has paths below it. The null shows that the container lost its content: the [Type.FieldSet] of the
+// result contains a list that became null, but it does not contain an empty list.
 func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 	return remover{toNull: true}.value(t, v, set)
 }

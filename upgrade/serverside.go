@@ -194,9 +194,9 @@ func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == metav1.ManagedFieldsOperationUpdate && k.Subresource == m.Subresource && m.from.Has(k.Manager)
 }
 
-// aim sets target to the applier's entry or, if there is none, to a new entry. A new entry gets the version of the
-// annotation if an entry in From has it; otherwise the object's version if an entry in From has it; otherwise the
-// version of the latest entry in From.
+// aim sets target to the applier's entry or, if there is none, to a new entry. A new entry gets the version of an entry
+// from which fields move: an entry at the version of the annotation or, if there is none, an entry at the object's
+// version or, if there is none, the latest entry.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {

@@ -1,5 +1,5 @@
 // Package fieldmanagertest is a test harness for field managers. It writes to one object as an API server does, in
-// process and in milliseconds: managers apply, update and patch the object, and after each write a test can check the
+// process and in milliseconds. Managers apply, update and patch the object. After each write, a test can check the
 // object, its managed fields and the conflicts.
 //
 //	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(

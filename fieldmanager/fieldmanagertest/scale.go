@@ -12,8 +12,8 @@ import (
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// scale makes a write to the scale subresource: it converts the object to a Scale, with the relevant part of the
-// managed fields, writes to the Scale, and converts replicas and owners back (spec rule 2.8).
+// scale makes a write to the scale subresource (spec rule 2.8). It converts the object, with the relevant part of the
+// managed fields, to a Scale. It writes to the Scale, and converts replicas and owners back.
 func (s *server) scale(st state, w Write, body map[string]any, version string) (map[string]any, error) {
 	object, err := s.convert(st.live, version)
 	if err != nil {

@@ -175,11 +175,11 @@ func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 // Apply's, Validate's or an [ErrPrecondition], or says that the intent has another uid than live, or that the resulting
 // object can't be computed.
 //
-// New assumes a server that merges as the engine does, restores the fields that the write resets (the ResetFields of m)
-// and the fields of metadata that only a server sets, sets defaults, and writes nothing if the result equals the stored
-// object apart from the times of entries. So a plan is correct if live is current, and if the reset fields, defaults
-// and semantics in the options are the server's. A plan does not include admission, and validates only with Validate of
-// the options.
+// New assumes a server that merges as the engine does. The server then restores the fields that the write resets (the
+// ResetFields of m) and the fields of metadata that only a server sets, and sets defaults. It writes nothing if the
+// result equals the stored object apart from the times of entries. So a plan is correct if live is current, and if the
+// reset fields, defaults and semantics in the options are the server's. A plan does not include admission, and
+// validates only with Validate of the options.
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, options Options) (
 	*Plan, error) {
 	if m == nil {

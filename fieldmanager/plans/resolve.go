@@ -45,8 +45,8 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 //
 // A server forces either all conflicts of a request or none. So fields that must not be forced are removed from the
 // intent, or get live's value. If only some conflicts are forced, the intent gets live's resourceVersion, if live has
-// one: if the object has changed since, the server responds with 409, and does not force conflicts that decide has not
-// seen. Then call Resolve again.
+// one. If the object has changed since, the server therefore responds with 409, and does not force conflicts that
+// decide has not seen. Then call Resolve again.
 //
 // Without conflicts, the intent does not change. The error is [New]'s, or says, for example, that
 //

@@ -30,7 +30,7 @@
 //	v:"a"         the items that equal this scalar
 //	i:3           the item at this position
 //
-// If no item has all fields of a key, the element selects the items that have most of these fields and lack the
-// others: the server adds the defaults of key fields to the element, but an older object may lack them. If several
-// items are equal, the element selects all of them.
+// If no item has all fields of a key, the element selects the items that have most of these fields and lack the others.
+// This happens because the server adds the defaults of key fields to the element, but an older object may lack them. If
+// several items are equal, the element selects all of them.
 package blame

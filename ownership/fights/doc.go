@@ -12,8 +12,8 @@
 // A write is the step from one observed version of an object to the next. A side is a manager with its operation and
 // subresource, as in an entry of managedFields. A side has written a field if the field's value changed and the side
 // owns the field after the write. If the field was removed, its writer is the side whose entry is new, has another time
-// or has gained fields; if there is none, it is the side that wrote the other fields in the same step. A manager that
-// removes a field and then owns nothing has no entry: its side is called Nobody.
+// or has gained fields. If there is no such side, the writer is the side that wrote the other fields in the same step.
+// A manager that removes a field and then owns nothing has no entry: its side is called Nobody.
 //
 // The fields that are compared between two versions of an object are the leaves of the union of all entries of both
 // versions. If an entry has fields in a map or list item, only these fields are compared, and not the map or item

@@ -148,8 +148,8 @@ type change struct {
 // the sides that touchedSince returns, the latest first.
 //
 // If the snapshots have different API versions, a conversion may have changed any value. A field is then compared only
-// if it has the same JSON type in both, and if a touched side has taken it from an owner: a server takes only fields
-// whose values have changed at the owner's version.
+// if it has the same JSON type in both, and if a touched side has taken it from an owner. Such a field has changed,
+// because a server takes only fields whose values have changed at the owner's version.
 func changesBetween(old, current *snapshot, touched []Side) (changes []change, isIdle bool) {
 	isConverted := old.object.APIVersion != current.object.APIVersion
 	isIdle = !isConverted

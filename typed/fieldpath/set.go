@@ -70,8 +70,8 @@ func (p Path) set() (out *Set) {
 // the length of paths. The caller must bound this length, because operations on a set recurse as deep as its paths are
 // long.
 //
-// Levels nest, so that a decoder needs only one builder: level returns where a new level begins, and pop removes the
-// nodes of that level and returns them as a set, before the walk continues in the level above.
+// Levels nest, so a decoder needs only one builder. level returns where a new level begins. pop removes the nodes of
+// that level, and returns them as a set. Then the walk continues in the level above.
 //
 // Most sets are small, so the sets of one walk share a few large pieces of memory. A set therefore keeps alive the
 // memory of other sets that were popped since the last reset.

@@ -39,9 +39,9 @@ func New(list []any, t *typed.Type) *Index {
 	return &Index{list: list, typ: t, shapes: map[string]*shape{}}
 }
 
-// Find returns the positions of the items that an element selects. A key selects the items that have all of its
-// fields. If there are none, it selects the items that have most of the fields and lack the others: the server adds
-// the defaults of key fields to the element, but an older object may lack them.
+// Find returns the positions of the items that an element selects. A key selects the items that have all of its fields.
+// If there are none, it selects the items that have most of the fields and lack the others. This happens because the
+// server adds the defaults of key fields to the element, but an older object may lack them.
 func (x *Index) Find(e fieldpath.Element) []int {
 	if i, ok := e.Index(); ok && i >= 0 && i < len(x.list) {
 		return []int{i}
