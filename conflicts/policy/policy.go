@@ -19,7 +19,7 @@
 // fields in the permission ([Policy.Permits]).
 //
 // [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve.
-// plans.Resolve can call it, too. Rules can be written in Go as well:
+// The argument decide of plans.Resolve can call it, too. Rules can be written in Go as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy
