@@ -48,7 +48,7 @@ type Policy struct {
 	Kind       string `json:"kind" jsonschema:"enum=ConflictPolicy"`
 	// Rules are tried in their order: the first that matches a conflict decides it.
 	Rules []Rule `json:"rules,omitempty"`
-	// Permissions say who may own what, in conflict or not: see [Policy.Permits].
+	// Permissions say which managers may own which fields, in conflict or not: see [Policy.Permits].
 	Permissions []Permission `json:"permissions,omitempty"`
 	// Examples are conflicts with their expected decisions. "tenure policy test" checks them.
 	Examples []Example `json:"examples,omitempty"`
@@ -65,8 +65,8 @@ type Rule struct {
 	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
 	// Subresource is the subresource that the owner wrote to, such as scale; "" is the main resource.
 	Subresource *string `json:"subresource,omitempty"`
-	// Kinds are kinds of the object in any group, as Service, or in one group, as Service.serving.knative.dev and, for
-	// the core group, Service. with a dot at the end. One of them has to match.
+	// Kinds are kinds of objects: Service in any group, Service.serving.knative.dev in one group, or "Service." with a
+	// dot at the end in the core group. One of them has to match.
 	Kinds []string `json:"kinds,omitempty"`
 	// Namespaces and Names are patterns for the namespace and the name of the object. One of each has to match.
 	Namespaces []string `json:"namespaces,omitempty"`

@@ -1,5 +1,5 @@
 // Package limits has the limits on the engine's input (chapter 12 of doc/spec.md), which bound the cost of hostile
-// input. All except MaxAnnotations are far above what a server can store. They can't be configured. Limits that only
+// input. All except MaxAnnotations are far above what real objects need. They can't be configured. Limits that only
 // one function needs are next to that function.
 package limits
 
