@@ -29,8 +29,8 @@ type Comparison struct {
 	Modified *fieldpath.Set
 	// Removed holds the paths of leaves, items and containers that only the old value has.
 	Removed *fieldpath.Set
-	// Inexact means that the values may differ although the sets contain no path: in values that the semantics treat as
-	// equal, in the order of items, or in items that can't be selected.
+	// Inexact means that both values may differ in a way that the sets don't show: in the order of items, in items that
+	// can't be selected, or in fields with different values that are equal under the semantics.
 	Inexact bool
 }
 

@@ -76,7 +76,7 @@ func ExampleToServerSide() {
 	//     .spec.template.spec.containers[name="web"].name
 	//   from kubectl-rollout (Update at apps/v1)
 	//     .spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]
-	// removed by the next apply, or set to the value that its manifest has
+	// removed by the next apply, or set to the value in its manifest
 	//   .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]
 	//   .spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]
 	// left behind

@@ -157,7 +157,7 @@ func (p Preview) Render(w io.Writer, what string) error {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
 	if !p.Removed.IsEmpty() {
-		r.printf("removed by the next apply%s\n", p.unless(", or set to the value that its manifest has"))
+		r.printf("removed by the next apply%s\n", p.unless(", or set to the value in its manifest"))
 		r.fields("  ", shown(p.Removed, true))
 	}
 	if !p.Sets.IsEmpty() {
@@ -220,7 +220,7 @@ func (p Preview) Summary(what string) string {
 		}
 	}
 	if !lost.IsEmpty() {
-		unless := p.unless(", or sets to the value that its manifest has,")
+		unless := p.unless(", or sets to the value in its manifest,")
 		line += fmt.Sprintf("; the next apply removes%s %s", unless, some(lost))
 	}
 	if !p.Sets.IsEmpty() {

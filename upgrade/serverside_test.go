@@ -492,9 +492,9 @@ func TestExpectedIntent(t *testing.T) {
 		name, want string
 		prepare    func(s *server)
 	}{
-		{"the annotation", "the next apply removes, or sets to the value that its manifest has, .data.c",
+		{"the annotation", "the next apply removes, or sets to the value in its manifest, .data.c",
 			func(*server) {}},
-		{"the fields that the manager applies", "its manifest has, .data.b, .data.c", func(s *server) {
+		{"the fields that the manager applies", "in its manifest, .data.b, .data.c", func(s *server) {
 			s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1", d: "4"}}`)
 		}},
 		{"an annotation of another kind", "what the next apply removes is not known",

@@ -326,14 +326,14 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	for _, side := range sides {
 		if side.Operation == metav1.ManagedFieldsOperationApply {
 			out = append(out, Suggestion{
-				Why:     fmt.Sprintf("not %s: remove the field from its manifest; the value stays", side.Manager),
+				Why:     fmt.Sprintf("%[1]s gives the field up: remove it from the manifest of %[1]s; the value stays", side.Manager),
 				Action:  HandOver{o, side.Manager, []fieldpath.Path{field}},
 				Promise: Promise{Keeps: true, Moves: []fieldpath.Path{field}},
 			})
 			continue
 		}
 		updaters = append(updaters, Suggestion{
-			Why: fmt.Sprintf("not %s: turn off what makes it write the field", side.Manager),
+			Why: fmt.Sprintf("%s stops writing the field: change what makes it write", side.Manager),
 		})
 	}
 	return append(out, updaters...)

@@ -20,11 +20,11 @@ import (
 //	key     = ( bare / string ) "=" value
 //	value   = string / number / "true" / "false" / "null" / "[" values "]" / "{" string ":" value … "}"
 //	string  = as in Go, in double quotes, where \* is a * too
-//	bare    = a name without . [ ] " \ * = , spaces and unprintable characters; not empty
+//	bare    = a name, not empty, without spaces, unprintable characters and any of . [ ] " \ * = ,
 //
-// The first character after a bracket determines the kind of an element; after a string, the next character does: ["a"]
-// is a field and ["a"=1] a key. A * in a string is escaped, so a path is also a pattern of package policy that matches
-// only the path itself.
+// The first character after the opening bracket determines the kind of an element. Only if it begins a string, the
+// character after the string decides: ["a"] is a field, and ["a"=1] is a key. Because a * in a string is escaped, the
+// text of a path is also a pattern of package policy, which matches only this path.
 
 // isBare reports whether a name can be written without quotes.
 func isBare(name string) bool {
@@ -240,8 +240,8 @@ func (s *Set) leadsTo(p Path) bool {
 	return member || s != nil
 }
 
-// spelled returns the paths of s that have the given text: the texts that spell returns for the elements of a path, one
-// after another. It adds prefix to the front of each path.
+// spelled returns the paths of s whose text is the given one, with prefix in front of each path. The text of a path
+// consists of what spell returns for its elements.
 func (s *Set) spelled(text string, prefix Path, spell func(Element) string) (found []Path) {
 	for e, entry := range s.Level() {
 		rest, ok := strings.CutPrefix(text, spell(e))

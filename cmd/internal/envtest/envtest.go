@@ -112,9 +112,9 @@ only files that it made: it fails if another file has the name of a program.
 
 With --policy, the kube-apiserver of the folder checks each write against the
 permissions of a policy (see tenure policy --help). If a manager gains a field that
-it may not own, the client gets a warning, and a line with the previous value and
-owners of the field is added to the file ownership.txt in the folder. Dry runs and
-writes to subresources, such as status and scale, are not checked. A write is
+it may not own, the client gets a warning. The server also adds a line, with the
+field's previous value and owners, to the file ownership.txt in the folder. Dry runs
+and writes to subresources, such as status and scale, are not checked. A write is
 checked even if a webhook rejects it later.
 
 Exit status: 0 if the folder was made, 1 on any error.`,

@@ -96,8 +96,9 @@ also ends when its standard input ends. So if a test starts the server with
 --until-eof and a pipe as standard input, the server ends when the test ends.
 
 With -o json, serve prints one line of JSON as soon as it accepts requests, with
-url, certificateAuthorityData (base64) and token. If --kubeconfig is set, the line
-also has kubeconfig and context; otherwise, serve writes no kubeconfig.
+url, certificateAuthorityData (base64) and token. With -o json, --kubeconfig has no
+default: serve writes a kubeconfig only if you set the flag. The line then also has
+kubeconfig and context.
 
 The server listens on this computer only, unless you set --host. --host is the name
 of the server for clients on other computers; serve writes this name to the server's

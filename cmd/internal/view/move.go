@@ -46,7 +46,7 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue
 		}
-		list("the next apply of "+who+" deletes, or sets to the value that its manifest has", next.Deletes, color.FgRed)
+		list("the next apply of "+who+" deletes, or sets to the value in its manifest", next.Deletes, color.FgRed)
 		list("the next apply of "+who+" takes back, if its manifest still has it", next.Regains, color.FgYellow)
 	}
 	return nil

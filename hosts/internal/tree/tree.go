@@ -34,7 +34,7 @@ type Tree struct {
 	Version string // of Kubernetes, or of its libraries
 	Tags    string // build tags for building and testing, separated by commas
 	pins    *gomod.Pins
-	// libraries is true if Version is a version of libraries.
+	// libraries is true if Version is a version of Kubernetes' libraries, such as v0.37.2, and not of Kubernetes.
 	libraries bool
 }
 
@@ -145,8 +145,9 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 	return t.link(Linked, root, t.Version, slices.Concat(modules, []seam.Module{seam.Fakes()}, seam.Merge()), require)
 }
 
-// WriteWrapped writes a main module for tests of the given modules, which use Kubernetes' libraries. In it, clients
-// of controller-runtime respond to dry runs of applies themselves. The tree must come from [OpenLibraries].
+// WriteWrapped writes a main module for tests of the given modules, which use Kubernetes' libraries. In this main module,
+// controller-runtime's clients compute the results of dry-run applies, and do not send them to the server. The tree must
+// come from [OpenLibraries].
 func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[string]string) error {
 	_, err := t.linkWith([]string{"", "controllerruntime", "strategy"}, Linked, root, t.Version, modules,
 		require)
@@ -229,7 +230,8 @@ func (t *Tree) modules() string {
 	return filepath.Join(t.Dir, "modules")
 }
 
-// AddFile copies a file of a module to its path in Kubernetes' repository.
+// AddFile copies a file of a module into the folder for patched modules, to the path that the file has in Kubernetes'
+// repository.
 func (t *Tree) AddFile(module, version, name string) error {
 	dir, err := gomod.Download(module, version)
 	if err != nil {
