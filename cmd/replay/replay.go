@@ -44,8 +44,8 @@ type Result struct {
 	Plan *Plan
 }
 
-// replay replays a trace on a new server, or with the engine alone if no server recorded the trace, or if only the
-// files of --schema define its kind. The error is the reason why the trace can't be replayed.
+// replay replays a trace on a new server. If no server recorded the trace, or if only the files of --schema define its
+// kind, replay uses the engine without a server. The error is the reason why the trace can't be replayed.
 func replay(ctx context.Context, trace *recorded.Trace, schemas []string) ([]Result, error) {
 	return replayWith(ctx, trace, schemas, func(server http.RoundTripper) http.RoundTripper { return server })
 }

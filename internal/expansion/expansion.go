@@ -149,8 +149,8 @@ func (o *outline) write(n *yaml.Node, depth int, merged bool) error {
 	return nil
 }
 
-// items writes the items of a list. In a merge, the first mapping has precedence, so it is written last, as a
-// duplicate.
+// items writes the items of a list. In a merge, the first mapping has precedence. It is written last, because a JSON
+// decoder uses the last of several equal keys.
 func (o *outline) items(n *yaml.Node, depth int, merged bool) error {
 	items := n.Content
 	if merged {

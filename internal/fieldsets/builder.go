@@ -23,8 +23,8 @@ type member = struct {
 
 var setOf = hooks.SetOf.(func(first member, more []member) *fieldpath.Set)
 
-// Add adds e to the level: the path that ends with e if isMember is true, and the paths of below under it. If an
-// element is added twice, both are united. The zero Element is ignored.
+// Add adds e to the level. If isMember is true, the path that ends with e is in the set. The paths of below are in the
+// set under e. If an element is added twice, the set has the paths of both calls. The zero Element is ignored.
 func (b *Builder) Add(e fieldpath.Element, isMember bool, below *fieldpath.Set) {
 	m := member{e, fieldpath.Entry{Member: isMember, Below: below}}
 	switch {

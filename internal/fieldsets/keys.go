@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// IsKeyField reports whether the last element of p is a key field of the item before it.
+// IsKeyField reports whether p is the path of a key field of a list item, as .ports[name="a"].name is.
 func IsKeyField(p fieldpath.Path) bool {
 	if len(p) < 2 {
 		return false

@@ -6,10 +6,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([plain.IsMember]). It walks the smaller of the two and looks up its members in the other, because their sizes often
-// differ: a write usually changes few of an entry's fields, and if there are many managers, an entry has few of the
-// fields that a write changes.
+// IntersectTree returns the paths of s that are also in tree. tree is FieldsV1 in canonical form ([plain.IsMember]), as
+// unstructured objects have it. IntersectTree walks the smaller of the two and looks up its members in the other,
+// because their sizes often differ: a write usually changes few of an entry's fields, and if there are many managers,
+// an entry has few of the fields that a write changes.
 //
 //	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
 func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
@@ -46,9 +46,9 @@ func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	return b.Set()
 }
 
-// RemoveFromTree returns tree, a FieldsV1 of an unstructured object in canonical form, without the paths of s. It does
-// not change tree; the result shares the maps that are not on these paths. It costs O(nodes of s), plus a shallow copy
-// of the maps on the paths. It sorts nothing, because maps have no order.
+// RemoveFromTree returns tree without the paths of s. tree is FieldsV1 as for [IntersectTree]; RemoveFromTree does not
+// change it. The result shares the maps that are not on these paths. RemoveFromTree costs O(nodes of s), plus a shallow
+// copy of the maps on the paths. It sorts nothing, because maps have no order.
 //
 //	FromTree(RemoveFromTree(s, tree))  ==  FromTree(tree).Difference(s)
 func RemoveFromTree(s *fieldpath.Set, tree map[string]any) map[string]any {
@@ -85,7 +85,7 @@ func removeFrom(s *fieldpath.Set, tree map[string]any, isMember bool) map[string
 	return out
 }
 
-// EqualTree reports whether s is the set of tree, a FieldsV1 of an unstructured object in canonical form.
+// EqualTree reports whether s is the set of tree. tree is FieldsV1 as for [IntersectTree].
 //
 //	EqualTree(s, tree)  ==  s.Equal(FromTree(tree))
 func EqualTree(s *fieldpath.Set, tree map[string]any) bool {

@@ -40,9 +40,9 @@ func (w *Wholes) leavesAt(version string) *fieldpath.Set {
 	return leaves
 }
 
-// Overlap compares leaves, which are paths at the version at, with owned, which are the fields of an entry of another
-// version. It returns the leaves that are inside a value that the entry owns as a whole, and the leaves that are owned
-// as a whole and contain fields of the entry.
+// Overlap compares leaves with an entry. leaves are paths at the version at; the entry has another version, and owns
+// the fields owned. Overlap returns two kinds of leaves: leaves inside a value that the entry owns as a whole, and
+// leaves that are owned as a whole and contain fields of the entry.
 func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set, version string) *fieldpath.Set {
 	var out []fieldpath.Path
 	existing := w.leavesAt(version).Intersection(owned)
@@ -56,13 +56,13 @@ func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set,
 	return fieldpath.NewSet(out...)
 }
 
-// Owns reports whether owned, the fields of an entry of the version, contains p, a path below p, or the path of a value
-// around p that is owned as a whole.
+// Owns reports whether an entry of the version owns p, a path below p, or a value around p that is owned as a whole.
+// owned are the fields of the entry.
 func (w *Wholes) Owns(owned *fieldpath.Set, version string, p fieldpath.Path) bool {
 	return HasAtOrBelow(owned, w.Around(p, version))
 }
 
-// Within returns the paths in leaves, which are leaves of the object, that an entry of the version owns.
+// Within returns the leaves that an entry of the version owns, see Owns. leaves are leaves of the object.
 func (w *Wholes) Within(leaves, owned *fieldpath.Set, version string) *fieldpath.Set {
 	var out []fieldpath.Path
 	for p := range leaves.All() {

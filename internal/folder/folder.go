@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Files returns the files in paths, and the wanted files in the folders in paths and their subfolders, sorted and
-// without duplicates. As in kubectl, a symbolic link to a file is treated as a file, and links to folders are not
-// followed. Folders whose names begin with two dots are skipped, because in a mounted ConfigMap, the files are links
-// into such folders:
+// Files returns files, sorted and without duplicates. A path of a file selects this file. A path of a folder selects
+// the wanted files in the folder and in its subfolders. As in kubectl, a symbolic link to a file is treated as a file,
+// and links to folders are not followed. Folders whose names begin with two dots are skipped, because in a mounted
+// ConfigMap, the files are links into such folders:
 //
 //	web.yaml -> ..data/web.yaml
 //	..data -> ..2026_01_02

@@ -15,11 +15,11 @@ import (
 //	a  {spec: {image: x, ports: [{port: 80}]}}               →  {spec: {image: x}}
 //	b  {spec: {image: y, ports: [{port: 80}], args: [q]}}    →  {spec: {image: y, args: [q]}}
 //
-// Equal entries of maps and equal fields of structs are omitted individually. So are equal fields of items in keyed
-// lists that have the same keys in the same order, except key fields; other lists are omitted only as a whole. Values
-// that differ in Go and may be equal in JSON, such as two quantities, are in both trees. Omitted parts are not
-// validated, because they did not change. Diff costs one comparison per field, and a tree of the parts that differ. If
-// a value that differs has no JSON, the error is an error of [Tree].
+// Equal entries of maps and equal fields of structs are omitted one by one. If two keyed lists have the same keys in
+// the same order, equal fields of their items are omitted, too, but key fields stay. Any other list is omitted only as
+// a whole. Values that differ in Go and may be equal in JSON, such as two quantities, are in both trees. Omitted parts
+// are not validated, because they did not change. Diff costs one comparison per field, and a tree of the parts that
+// differ. If a value that differs has no JSON, the error is an error of [Tree].
 func Diff(t *typed.Type, a, b any, except ...string) (ta, tb map[string]any, err error) {
 	av, err1 := structOf(a)
 	bv, err2 := structOf(b)

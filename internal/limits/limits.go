@@ -6,7 +6,7 @@ package limits
 const (
 	// MaxDepth is the deepest nesting of a value, and the largest number of elements of a path.
 	MaxDepth = 1000
-	// MaxValues is the largest number of values in a value, containers and itself included.
+	// MaxValues is the largest number of values in an object or other value: the value itself, containers and scalars.
 	MaxValues = 4 << 20
 	// MaxItems is the largest number of items of a list.
 	MaxItems = 1_000_000

@@ -40,9 +40,9 @@ type Laws struct {
 	At func(time.Time) (*fieldmanager.FieldManager, error)
 	// Type is the type of the objects.
 	Type *typed.Type
-	// Through returns the stored form of an object. The given object may be unstructured. If Through is nil, objects are
-	// stored unchanged. Through may drop nulls and empty containers, like Go structs. Then times of entries are not
-	// compared, because the next apply of a null changes its merged object again (spec rule 2.3).
+	// Through returns the stored form of an object. The given object may be unstructured. If Through is nil, objects
+	// are stored unchanged. Through may drop nulls and empty containers, like Go structs. Then times of entries are not
+	// compared, because each apply of a null changes the merged object again (spec rule 2.3).
 	Through func(runtime.Object) (runtime.Object, error)
 	// Semantics decide when the plan of a stored object is unchanged.
 	Semantics *typed.Semantics
@@ -130,8 +130,9 @@ func (l Laws) checkAgain(
 	return third, nil
 }
 
-// overEmptyLists reports whether an apply conflicts only over empty lists of its intent, which the first apply omitted,
-// or over empty maps that a Go struct omitted, or over nulls for which a Go struct has an empty struct.
+// overEmptyLists reports whether an apply conflicts only over values that the first apply did not store as they are in
+// the intent: empty lists, which the first apply omitted; empty maps that a Go struct omitted; and nulls for which a Go
+// struct has an empty struct.
 func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	var all conflicts.Conflicts
 	tree, intentErr := treeOf(intent)

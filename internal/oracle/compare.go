@@ -58,9 +58,9 @@ func CompareErrors(upstream, tenure error) error {
 	return nil
 }
 
-// refusesDuplicates reports whether upstream rejects duplicates that an earlier update stored, because an entry has
-// another version than the write. Tenure does not reject them (doc/differences.md, 3). Both reject an intent with
-// duplicates.
+// refusesDuplicates reports whether upstream rejects a write because of duplicates that an earlier update stored.
+// Upstream does so if an entry has another version than the write; Tenure accepts such a write (doc/differences.md, 3).
+// Both engines reject an intent with duplicates.
 func refusesDuplicates(upstream error) bool {
 	return strings.Contains(upstream.Error(), "duplicate entries for key") &&
 		!strings.Contains(upstream.Error(), "failed to create typed patch object")
@@ -142,9 +142,9 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
 }
 
-// AppliedAgain reports whether upstream's result of an apply to live lacks content of Tenure's result only at and below
-// fields that the manager owned before and applies again (doc/differences.md, 15). Because of these fields, containers
-// of upstream's result may be empty.
+// AppliedAgain compares both results of an apply to live. It reports whether upstream's result lacks content only at
+// and below fields that the manager owned before and applies again (doc/differences.md, 15). Without this content,
+// containers in upstream's result may be empty.
 func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {
 	entries, err := managedfields.DecodeTree(managedFields(live))
 	if err != nil {
@@ -242,8 +242,8 @@ func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.S
 }
 
 // missing returns the fields that the intent owns, that are null or empty in the intent, and that tree lacks. An empty
-// list is owned if it is atomic. missing includes a list item that tree lacks if the item is empty in the intent,
-// because its key is the default. It never includes fields of an item that tree lacks.
+// list is owned if it is atomic. A list item can be empty in the intent if its key is the default: missing includes
+// such an item if tree lacks it. If tree lacks an item, missing never includes fields of the item.
 func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range i.Owned.All() {

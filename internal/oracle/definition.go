@@ -30,8 +30,8 @@ type Definition struct {
 	HasStatus bool // status is a subresource
 	Upstream  managedfields.TypeConverter
 	Tenure    *openapi.Registry
-	// Prune removes the fields that a version does not declare from an object, as a server does when it reads the
-	// object; nil for histories on a server.
+	// Prune removes from an object all fields that the version does not declare, as a server does when it reads the
+	// object. Prune is nil for histories on a server.
 	Prune func(version string, object map[string]any)
 	// Server returns a Server that makes the same writes as both engines, to a new object; nil if there is no server.
 	Server func() Server
@@ -188,8 +188,8 @@ func some(s *spec.Schema, seed uint64, path string, keys []string) *spec.Schema 
 	return &out
 }
 
-// Shrink returns a history that also fails, with fewer and smaller writes: without any one of its writes, fields or
-// items, the history would not fail. Shrink replays at most tries histories, and then returns the smallest failing
+// Shrink returns a history that also fails, with fewer and smaller writes: if one more write, field or item were
+// removed, the history would not fail. Shrink replays at most tries histories, and then returns the smallest failing
 // history so far. It may change the writes of h.
 func (d *Definition) Shrink(h History, tries int) History {
 	fails := func(writes []Write) bool {

@@ -192,8 +192,8 @@ func (o Outage) isEmptyList(tree map[string]any, path fieldpath.Path) bool {
 	return ok && len(list) == 0
 }
 
-// lost returns the paths of set, except the paths of empty lists in the object. Other managers may own such a list in
-// only one of the two results, because an empty list may need a second apply (rule 6.4).
+// lost returns the paths of set, except the paths of empty lists in the object. Other managers may own such a list only
+// if conversions work, or only if they fail, because an empty list may need a second apply (rule 6.4).
 func (o Outage) lost(set *fieldpath.Set, failing map[string]any) (out []string) {
 	for path := range set.All() {
 		if !o.isEmptyList(failing, path) {

@@ -67,7 +67,8 @@ type Profile struct {
 	managers int   // number of additional managers
 }
 
-// Engines switch algorithms by size, usually at powers of two, so there are sizes on both sides of each.
+// Engines switch algorithms by size, usually at powers of two. So there are sizes just below and just above powers of
+// two.
 var profiles = map[string]Profile{
 	"small": {},
 	"edge":  {sizes: []int{5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 100, 129}, items: 260, managers: 40},

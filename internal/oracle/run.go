@@ -23,8 +23,8 @@ import (
 const maxSteps = 16
 
 // play makes a type and writes from g, and calls do for each write to one object, or in turn to several similar
-// objects, depending on g's [Profile]. do returns the object to store; nil if the write was rejected. It returns an
-// error for a result that must not occur; play then returns this error with the whole history.
+// objects, depending on g's [Profile]. do returns the object to store; nil if the write was rejected. If a result must
+// not occur, do returns an error, and play returns this error with the whole history.
 func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, error)) error {
 	w := &World{
 		intents: map[string]map[string]any{}, story: &strings.Builder{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -94,8 +94,8 @@ func (g *Gen) run() error {
 	})
 }
 
-// both makes a write with both engines. It returns upstream's object, nil if upstream rejected the write, and the
-// numbers of the rows of doc/differences.md that explain differences. The error is a difference without a number.
+// both makes a write with both engines. It returns upstream's object, or nil if upstream rejected the write. met has
+// the numbers of the rows of doc/differences.md that explain differences. The error is a difference without a number.
 func (w *World) both(write Write) (out *unstructured.Unstructured, met []int, err error) {
 	up, now, upErr := w.Upstream(write)
 	own, ownErr := w.Tenure(write, now)
@@ -166,8 +166,8 @@ func (w *World) tolerates(write Write, own *unstructured.Unstructured, upErr, ow
 		return 19
 	case misfits(upErr) && (w.isVaried || strings.HasPrefix(upErr.Error(), "failed to prune fields: ")):
 		// A value that fits the topology of one version may not fit the topology of the other version, or an earlier
-		// topology. Tenure does not use these. Also, upstream's pruning may leave a null among items, which then makes
-		// upstream fail.
+		// topology. Tenure does not use the topologies of other versions or earlier topologies. Also, upstream's
+		// pruning may leave a null among items, which then makes upstream fail.
 		return 19
 	}
 	return 0
@@ -235,8 +235,9 @@ func WithoutTimes(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// lostEmpty reports whether upstream's entries differ from Tenure's only in lacking metadata itself, and fields of
-// metadata that are null or empty. Times may differ, because perhaps only upstream's object changed.
+// lostEmpty reports whether upstream's entries are equal to Tenure's, except that they may lack the path of metadata
+// itself, and paths of null or empty fields in metadata. Times may differ, because perhaps only upstream's object
+// changed.
 func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
 	up, err1 := managedfields.DecodeTree(upstream)
 	own, err2 := managedfields.DecodeTree(tenure)
@@ -288,9 +289,9 @@ func (w *World) intent(write Write) (Intent, error) {
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // ToleratesLive reports whether upstream rejects a write because of live, while Tenure accepts the write or finds only
-// conflicts. In this case, live does not fit its type, or the intent, which is nil for an update, fits the type only
-// because of live: Tenure does not validate an atomic value of the intent that equals the live value
-// (doc/differences.md, 19).
+// conflicts. There are two cases. In the first, live does not fit its type. In the second, the intent of an apply does
+// not fit the type, but Tenure does not validate the invalid part: an atomic value that equals the live value
+// (doc/differences.md, 19). applied is the intent; nil for an update.
 func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false

@@ -270,8 +270,9 @@ func isZero(v any) bool {
 	return v == nil || typed.Equal(v, int64(0))
 }
 
-// compareOwners compares managed fields without times. Only the server knows whether it sets fields in an update before
-// it tracks the update.
+// compareOwners compares managed fields without times. In Update entries, it ignores top-level fields. In the entry of
+// the update's manager, it also ignores fields without a value in the update, or with a zero value. Only the server
+// knows whether it sets such fields before it tracks an update.
 func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstructured) error {
 	expected, err1 := managedfields.DecodeTree(managedFields(want.Object))
 	found, err2 := managedfields.DecodeTree(managedFields(got.Object))

@@ -163,9 +163,9 @@ func (w *World) reset(write Write) [][]string {
 	return append([][]string{{"status"}}, w.resets...)
 }
 
-// AtOnce makes a write with upstream, and returns the second that upstream wrote as the time of entries. Upstream reads
-// the clock for each entry that it dates, so AtOnce repeats a write whose entries got two different times. It makes at
-// most ten tries. The write must start from the same objects each time.
+// AtOnce makes a write with upstream, and returns the time, in whole seconds, that upstream wrote into entries.
+// Upstream reads the clock for each entry that it dates, so AtOnce repeats a write whose entries got two different
+// times. It makes at most ten tries. The write must start from the same objects each time.
 func AtOnce(write func() (runtime.Object, error)) (out runtime.Object, second time.Time, err error) {
 	for tries := 1; ; tries++ {
 		second = time.Now().UTC().Truncate(time.Second)

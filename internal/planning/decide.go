@@ -82,8 +82,8 @@ func (p *Planned) overwritten() (out conflicts.Conflicts) {
 	return out
 }
 
-// leaveStringData removes fields that are given up or shared from stringData, along with conflicts about them. For
-// shared fields, it adds the live value to data.
+// leaveStringData removes from stringData the fields that are given up or shared, and removes the conflicts about these
+// fields. For a shared field, it adds the live value to data.
 func (p *Planned) leaveStringData(decided []Decided) {
 	intent := runtime.DeepCopyJSON(p.Stored().Tree)
 	given, _ := intent["stringData"].(map[string]any)

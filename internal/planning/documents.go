@@ -52,8 +52,8 @@ type Document struct {
 	Err error
 	// Twice is the place of an earlier document for the same object; empty if there is none.
 	Twice string
-	// Awaits is an object that another document creates. The server rejects the apply as long as this object does not
-	// exist, so the plan was made without the server. If the apply awaits no object, Awaits is nil. See
+	// Awaits is an object that another document creates, such as the Role of a RoleBinding; nil if there is none. The
+	// server rejects the apply as long as this object does not exist, so the plan was made without the server. See
 	// [place.Desired.Awaits].
 	Awaits *Target
 	// Unasked is the reason why no dry run was sent for the apply.
@@ -260,8 +260,8 @@ func (o Options) plan(ctx context.Context, p *Planned) (err error) {
 	return err
 }
 
-// ask sends dry runs of all applies, except applies that are planned as unchanged to objects whose entries can all be
-// decoded. The server's result replaces the plan or its error.
+// ask sends dry runs of the applies. It sends none for an apply that is planned as unchanged, if all entries of the
+// object can be decoded. The server's result replaces the plan or its error.
 func (o Options) ask(ctx context.Context, p place.Place, all []Document) {
 	var asked []*Document
 	for i := range all {

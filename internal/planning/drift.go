@@ -108,9 +108,9 @@ func (p *Planned) removesAfter(
 	return asking.Budget == nil || asking.Budget.Unasked == untried, ok && err == nil
 }
 
-// promise returns which leaves the next apply removes if live is the live object. It also returns whether this apply
-// has no conflicts although the plan has conflicts. ok is false if isWanted returns false for the leaves, or if the
-// server rejects live as the result of a move, or rejects the apply.
+// promise plans the next apply to live, the object after a move. The promise has the leaves that the next apply
+// removes, and says whether the next apply has no conflicts although p has conflicts. ok is false if isWanted returns
+// false for the leaves, or if the server rejects the move or the apply.
 func (p *Planned) promise(
 	ctx context.Context, asking Asking, live runtime.Object, isWanted func(removes *fieldpath.Set) bool,
 ) (promise advice.Promise, ok bool, err error) {

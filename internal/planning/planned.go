@@ -51,7 +51,7 @@ type Planned struct {
 	// the server accepts the apply.
 	Untried bool
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
-	// server rejects the apply even after that move.
+	// server would reject the apply even after this move.
 	MoveRefused bool
 	// Ways are other actions for an apply that the server rejected. After such an action, the server accepts the apply, or
 	// reports only conflicts, which have their own ways out.
@@ -191,8 +191,8 @@ type Loss struct {
 }
 
 // Fate divides the fields that a manager loses into the fields that its apply removes, and all others. A field is also
-// removed if a default replaces its value. A field is not lost if the manager still owns the field, fields in it, or a
-// whole value around it, at any version.
+// removed if a default replaces its value. If the manager still owns the field, fields in it, or a whole value around
+// it, at any version, the field is not lost.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
 	version := cmp.Or(change.From, change.Version) // the version of the lost paths
 	after, t := p.ObjectAfter(), cmp.Or(p.TypeAt(version), p.Kind.Typ)

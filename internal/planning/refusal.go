@@ -135,8 +135,8 @@ func deref(k *managedfields.Key) managedfields.Key {
 	return *k
 }
 
-// givenBack returns moves of fields that the apply removes and the error names. The new owner is a manager that owns
-// another field in the item or struct around them, which stays after the apply.
+// givenBack returns moves of fields that the apply removes and the error names. The new owner is another manager that
+// owns a field nearby: in the innermost item or struct around the moved field that stays after the apply.
 func (p *Planned) givenBack(named []string) (out []way) {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)

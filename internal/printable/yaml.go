@@ -78,7 +78,7 @@ func marked(v any, mark string) any {
 		out := make(map[string]any, len(v))
 		for name, value := range v {
 			if name == "<<" {
-				// The encoder writes it without quotes, and it would be read as YAML's merge key.
+				// The encoder writes this name without quotes, and decoders would read it as YAML's merge key.
 				name = fmt.Sprintf("\x01%s%08x<", mark, '<')
 			}
 			out[marked(name, mark).(string)] = marked(value, mark)

@@ -143,10 +143,10 @@ func (m *Memory) Begin(r Request) *Pending {
 // aSecondLater is a duration after which a server certainly dates entries with a later second.
 const aSecondLater = 2 * time.Second
 
-// isLasting reports whether a server that does nothing for the request now would also do nothing in a later second.
-// Even if the server stores nothing, the merged object may differ from the stored one. In this case, the server gives
-// the manager's entry a new time. In a later second, this time moves the entry behind other entries, unless the entry
-// is already the last Apply entry. The argument entries has the object's entries.
+// isLasting reports whether the server would store nothing if the same request were sent in a later second. Even if the
+// server stores nothing now, the merged object may differ from the stored one. In this case, the server gives the
+// manager's entry a new time. In a later second, this time moves the entry behind other entries, unless the entry is
+// already the last Apply entry. The argument entries has the object's entries.
 func (p *Pending) isLasting(entries []metav1.ManagedFieldsEntry) bool {
 	if time.Since(p.record.since) >= aSecondLater {
 		return true

@@ -24,7 +24,7 @@ const maxTries = 3
 // Sending describes how a request is sent, and how its conflicts are decided.
 type Sending struct {
 	Intent *unstructured.Unstructured
-	// Send sends the intent, or the intent of the resolution if it is not nil.
+	// Send sends the intent of the resolution or, if the resolution is nil, the original intent.
 	Send func(context.Context, *plans.Resolution) (Served, error)
 	// IsDryRun means that the server stores nothing.
 	IsDryRun bool
@@ -61,7 +61,8 @@ type Outcome struct {
 	Requests int
 }
 
-// Send sends a request until it has no conflict that Resolve decides, and learns from the responses.
+// Send sends a request. If the server finds conflicts, and Resolve decides all of them, Send sends the resolved intent.
+// Send learns from each response.
 func (p *Pending) Send(ctx context.Context, s Sending) (out Outcome, err error) {
 	if !p.IsBehind() {
 		if out, err = s.plan(ctx, p.request.Cached, p.foundBefore()); err != nil {

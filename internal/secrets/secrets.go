@@ -41,8 +41,9 @@ var (
 func Is(tree map[string]any) bool { return tree["apiVersion"] == "v1" && tree["kind"] == "Secret" }
 
 // Shown returns the parts of an object that may be shown: the object itself or, for a Secret, a copy with stand-ins in
-// place of its values. Stand-ins are equal if and only if their values are equal, even if one value is the base64 of
-// the other. A stand-in has the type of its value. So plans, conflicts and moves are the same with stand-ins.
+// place of its values. Two stand-ins are equal if and only if their values are equal. The stand-in for base64 in data
+// is the base64 of the stand-in for the decoded value, so that data and stringData can be compared. A stand-in has the
+// type of its value. So plans, conflicts and moves are the same with stand-ins.
 //
 // Everything in a Secret is a value, except apiVersion, kind, type, the metadata without its annotations, and true and
 // false. The result shares memory with tree.

@@ -10,11 +10,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. ok is false if a part of updated
-// that old does not have is invalid under the rules for stored objects, which allow unknown fields and duplicates.
-// Parts that are equal in old are always treated as valid. ok is also false if the values exceed the limits of
-// [typed.Type.Validate]. except is the path of a map entry that the comparison omits, if both values have the map and
-// the map has other entries in both.
+// CompareAndValidate is [typed.Semantics.Compare] for a value that was not validated. It validates only the parts of
+// updated that differ from old, under the rules for stored objects, which allow unknown fields and duplicates. ok is
+// false if such a part is invalid. ok is also false if the values exceed the limits of [typed.Type.Validate]. except is
+// the path of a map entry. The comparison omits this entry if, in both values, the map exists and has other entries.
 var CompareAndValidate = hooks.CompareAndValidate.(func(
 	s *typed.Semantics, t *typed.Type, old, updated any, except ...string) (c typed.Comparison, ok bool))
 

@@ -175,9 +175,9 @@ func isRead(pass *analysis.Pass, fn *ast.FuncDecl, obj types.Object, call *ast.C
 	return flowTo(pass, innermost(fn.Body, call.Pos()), obj, call).isRead
 }
 
-// primaries returns a function that reports whether a variable in a function has the type of the objects that the
-// function's reconciler reconciles. A function belongs to the reconciler that another function sets up with For, if
-// both functions are methods of the same type, or if one of them is not a method.
+// primaries returns a function that reports whether obj, a variable in fn, has the type of the objects that fn's
+// reconciler reconciles. A call such as For(&v1.Widget{}) sets up a reconciler of Widgets. fn belongs to this
+// reconciler if fn and the function with the call are methods of the same type, or if one of them is not a method.
 func primaries(pass *analysis.Pass) func(*ast.FuncDecl, types.Object) bool {
 	reconcilers := map[string][]string{} // by the object's type
 	eachCall(pass, func(call *ast.CallExpr, in *ast.FuncDecl) {

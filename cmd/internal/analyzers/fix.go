@@ -15,9 +15,9 @@ import (
 // copies has the blocks to which fixes add a copy of an object, by the name of the copy.
 type copies map[string][]ast.Node
 
-// patch returns the fix for an update: a copy of the object before its first change, and a patch with the same
-// optimistic lock instead of the update. It returns nil if the fixed code might not compile or might send other
-// changes.
+// patch returns the fix for an update. The fixed code copies the object before its first change, and sends a patch
+// instead of the update. Like the update, the patch has an optimistic lock. patch returns nil if the fixed code might
+// not compile or might send other changes.
 func (c copies) patch(
 	pass *analysis.Pass, fn *ast.FuncDecl, call *ast.CallExpr, first token.Pos,
 ) []analysis.SuggestedFix {
@@ -109,8 +109,8 @@ func arePatchOptions(pass *analysis.Pass, update *ast.CallExpr) bool {
 	})
 }
 
-// clientName returns the name by which the file imports package client, if it is the same at all positions; otherwise
-// "".
+// clientName returns the name by which the file imports package client. If the name means something else at one of the
+// positions, for example a local variable, clientName returns "".
 func clientName(pass *analysis.Pass, positions ...token.Pos) string {
 	for _, file := range pass.Files {
 		if !contains(file, positions[0]) {

@@ -316,9 +316,9 @@ func stageOf(changes []planning.Planned) (n int) {
 	return n
 }
 
-// rank orders applies: CRDs and namespaces first, because other objects need them; then objects that the admission of
-// other objects reads; admission policies and webhooks last, because the other objects were planned without them, and
-// because a webhook may need its service.
+// rank orders applies: a lower rank is applied first. CRDs and namespaces come first, because other objects need them.
+// Objects that admission reads, such as Roles, come before the objects that admission checks. Admission policies and
+// webhooks come last, because all other objects were planned without them, and because a webhook may need its Service.
 func rank(p planning.Planned) int {
 	switch gk := p.Kind.GroupKind(); {
 	case gk == place.DefinitionKind || gk == place.NamespaceKind:

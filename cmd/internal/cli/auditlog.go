@@ -101,8 +101,8 @@ const maxDelay = 10 * time.Second
 // events have no response body.
 //
 // The next event is always read from the log whose latest write is the oldest. An event can be observed as soon as the
-// latest write of every log is more than maxDelay after the event. So only the events of about this duration are in
-// memory.
+// latest write of every log is more than maxDelay after the event. So memory holds only the events of a period of about
+// maxDelay.
 func (w *watcher) readAuditLogs(files []string) (err error) {
 	var logs []*auditLog
 	for i, file := range files {

@@ -132,8 +132,8 @@ func (f *conflictsFlags) rulesOfFlags() (*policy.Policy, error) {
 	return out, nil
 }
 
-// withReadings returns the rules for the given conflicts. If a --field names one field in conflict, its rule matches
-// only this field. If a --field names several, withReadings returns an error.
+// withReadings returns the rules for the given conflicts. If the text of a --field names one field in conflict, the
+// rule of this --field matches only that field. If the text names several fields, withReadings returns an error.
 func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy, error) {
 	var known []fieldpath.Path
 	for _, c := range found {
@@ -270,8 +270,8 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	return view.Encode(env.Stdout, "json", values)
 }
 
-// resolveConflicts shows what the ways out do. Unless isOnlyShown returns true, it then asks for confirmation and
-// applies the intents. It prints the intents at the end.
+// resolveConflicts shows what the ways out do. If isOnlyShown returns false, it then asks for confirmation and applies
+// the intents. At the end, it prints the intents.
 func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Planned, failed int) error {
 	env := f.env
 	if failed > 0 {

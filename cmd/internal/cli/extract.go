@@ -174,9 +174,9 @@ func (f *objectFlags) extracted(
 	return intent.Object, nil
 }
 
-// checkVersions returns an error if an entry at an API version other than the object's owns some of the fields, and
-// these fields differ at the object's version or can't be converted here. If the cluster serves the entry's version,
-// the error contains a command that extracts the entry.
+// checkVersions checks the entries that a key selects, except entries at the object's API version. It returns an error
+// if such an entry owns some of the fields, unless the owned fields can be converted here and are equal at the object's
+// version. If the cluster serves the entry's version, the error contains a command that extracts the entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
 ) error {

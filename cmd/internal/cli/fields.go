@@ -60,8 +60,8 @@ const maxReadings = 10
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget is true if fields move to the entry. The operation then defaults to Apply if the flag for the
-	// subresource is set, even if its value is "" (the main resource).
+	// isTarget is true if fields move to the entry. If the flag for the subresource is then set, even to "" (the main
+	// resource), the operation defaults to Apply.
 	isTarget bool
 	// undecodable is true if the flags select the undecodable entries of all managers.
 	undecodable bool
@@ -188,8 +188,8 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 	return owned, found, nil
 }
 
-// ownedFields returns the fields that the flags select and that the entries selected by a key own; nil means all fields
-// of these entries.
+// ownedFields returns the fields of some entries that --field and --all select; nil means all fields of these entries.
+// The argument from selects the entries.
 func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
 	if err != nil {

@@ -119,11 +119,12 @@ rollback uses the revision before the last one. Nothing is rendered. helm rollba
 itself fails if other managers now own fields of the stored manifest and have
 changed them.
 
-Rollback runs helm upgrade with the chart's name and version and with the values
-that the revision stores, so that a later --reuse-values finds them. No hooks run;
-rollback prints the names of hooks that helm rollback would run. For a release in a
-pending state, use helm rollback. --dry-run works as in upgrade. Plan, upgrade and
-rollback refuse --post-renderer, --force-conflicts, --force-replace and --force.
+Rollback runs helm upgrade with the stored values of the revision, so that a later
+--reuse-values finds them, and with the name and the version of the revision's
+chart. No hooks run; rollback prints the names of hooks that helm rollback would
+run. For a release in a pending state, use helm rollback. --dry-run works as in
+upgrade. Plan, upgrade and rollback refuse --post-renderer, --force-conflicts,
+--force-replace and --force.
 
 Exit status: 0 if the release was rolled back; otherwise as for upgrade.`,
 		Example: `  helm tenure rollback shop 3 --policy tenure.yaml`,

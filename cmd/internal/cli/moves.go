@@ -44,8 +44,8 @@ to an Update entry of --to. --to-subresource selects the entry for a subresource
 through which the fields can be written; '' selects the main resource. Without
 --to-subresource:
 
-  - Fields of an entry for the status move to the entry for the status, except with
-    --to-operation Apply.
+  - Fields that an entry for the status owns move to the status entry of --to,
+    except with --to-operation Apply.
   - If --to-operation is not set, and --to applies only through the subresource of
     the old entry, the fields move to the Apply entry of --to for that subresource.
   - All other fields move to the entry for the main resource, even replicas that

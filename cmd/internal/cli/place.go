@@ -36,7 +36,8 @@ type placeFlags struct {
 	live    []string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
-	// sources has, for each file, the number of its documents that the command plans.
+	// sources has the number of documents in each input file. A command for one document is suggested only if the file
+	// has no other documents.
 	sources map[string]int
 	// anyNamespace allows objects in namespaces other than the command line's.
 	anyNamespace bool

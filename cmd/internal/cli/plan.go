@@ -31,7 +31,8 @@ type planFlags struct {
 	drift         bool
 	format        string
 	rules         *policy.Policy
-	// rulesFor returns the policy for an object's conflicts; nil if rules applies to all objects.
+	// rulesFor returns the policy for the conflicts of one object. If rulesFor is nil, the policy in rules applies to
+	// all objects.
 	rulesFor func(conflicts.Conflicts) (*policy.Policy, error)
 	moves    bool // plan client-side applied objects as if moved to server-side apply
 }
@@ -80,28 +81,28 @@ in memory.
 
 If the manifest lacks a field that an Update entry owns, an apply does not remove
 the field. Client-side kubectl apply and Helm 3, for example, leave such entries.
-The plan names such fields, and the command that allows the manager to remove them,
-only for entries at the document's API version with one of these owners: the manager
-itself, a command of kubectl such as kubectl edit, or a manager that also owns a
-field of the manifest. Other updaters may be controllers; only --drift lists their
-fields. For the manager kubectl, the plan shows the fields that kubectl apply
---server-side first moves to its own Apply entry and then removes.
+The plan names such a field, and the command that allows the manager to remove it,
+if the entry has the document's API version and belongs to the manager itself, to a
+command of kubectl such as kubectl edit, or to a manager that also owns a field of
+the manifest. Other updaters may be controllers; only --drift lists their fields.
+For the manager kubectl, the plan shows the fields that kubectl apply --server-side
+first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
-are no longer in the input. These are objects that kubectl apply or the manager
-applied, in the namespaces of the input, with the labels of -l or, with --all, with
-any labels. The plan considers the kinds that kubectl apply --prune deletes, or the
-kinds that --prune-allowlist names. (kubectl apply --prune itself deletes only
-objects that kubectl apply applied.)
+are no longer in the input. These objects are in the namespaces of the input, and
+were applied by kubectl apply or by the manager. They have the labels of -l or, with
+--all, any labels. The plan considers the kinds that kubectl apply --prune deletes,
+or the kinds that --prune-allowlist names. (kubectl apply --prune itself deletes
+only objects that kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
-not in the input. Notes name the objects that Argo CD, Flux or Helm would keep,
-with the reasons, such as Prune=false, prune: disabled or another owner. For an
-ApplySet, the plan lists the members that kubectl apply --prune --applyset deletes:
-members in the namespaces and of the kinds that the parent of the ApplySet names.
-The plan adds the ApplySet's label to the documents, but does not change the parent.
-So --apply applies nothing if an object that would change has a kind or namespace
-that the parent does not name.
+not in the input. Notes name the objects that Argo CD, Flux or Helm would keep, and
+the reasons, such as the option Prune=false or another owner. For an ApplySet, the
+plan lists the members that kubectl apply --prune --applyset deletes: members in the
+namespaces and of the kinds that the parent of the ApplySet names. The plan adds the
+ApplySet's label to the documents, but does not change the parent. So --apply
+applies nothing if an object that would change has a kind or namespace that the
+parent does not name.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 The plan shows each decision with its rule, and what the apply would do after these

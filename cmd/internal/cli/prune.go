@@ -41,7 +41,8 @@ func (f *pruneFlags) add(placement *placeFlags) {
 	f.appFlags.add(placement)
 }
 
-// check returns the candidates for pruning, except for their namespaces. ok is false if --prune is not set.
+// check checks the flags, and returns a selection of the candidates for pruning; pruned adds the namespaces. With
+// --app, c is empty, because the application selects the objects. ok is false if --prune is not set.
 func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err error) {
 	switch {
 	case !f.prune && (f.all || len(f.kinds) > 0 || f.app != ""):

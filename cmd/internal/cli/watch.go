@@ -53,8 +53,8 @@ other's values at least --returns times within --window. An autoscaler that scal
 a rollout that progresses and a handover are not fights.
 
 It also reports flaps: fields that one manager sets to two values alternately,
-because two replicas or two manifests use the manager's name. It reports managers
-whose writes change only times, and managed fields that grow. Writes that do not
+because two replicas or two manifests use the manager's name. It reports managed
+fields that grow, and managers whose writes change only times. Writes that do not
 change anything can be found only in an audit log, because a watch has no events for
 them.
 

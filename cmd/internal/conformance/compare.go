@@ -231,8 +231,8 @@ func (w *write) compareOwners(add adder) {
 	}
 }
 
-// compareTimes compares whether an entry has a time, and whether this time is later than all times from before the last
-// advance of the clock.
+// compareTimes compares whether an entry has a time, and whether the time is new: later than all times that the server
+// set before the recorded clock last advanced.
 func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 	d.what = timeOf
 	switch {

@@ -70,7 +70,8 @@ func child(container any, element fieldpath.PathElement) (v any, ok bool) {
 	return v, ok
 }
 
-// leaf is a scalar or an empty map or list of an object, or the names of a list's items in order.
+// leaf is a part of an object that is compared: a scalar, an empty map, an empty list, or the names of a list's items
+// in their order.
 type leaf struct {
 	at    fieldpath.Path
 	value any
@@ -78,7 +79,7 @@ type leaf struct {
 }
 
 // flatten adds the leaves of a value to out, by the text of their paths. An item is named by its element in owned, or
-// by its index if owned does not contain the item. Unless all is true, only owned leaves are added.
+// by its index if owned does not contain the item. If all is false, only owned leaves are added.
 func flatten(path fieldpath.Path, v any, owned *fieldpath.Set, all bool, out map[string]leaf) {
 	add := func(element fieldpath.PathElement, item any) {
 		sub := owned.WithPrefix(element)

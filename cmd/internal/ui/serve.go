@@ -30,7 +30,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; style-s
 	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Handler serves the page below a path with a token, on a port of the loopback interface. It rejects requests without
-// the token, with another host name (DNS rebinding), with a method other than GET, and requests whose responses
+// the token, requests with another host name (DNS rebinding) or a method other than GET, and requests whose responses
 // another origin could read.
 func (m *Model) Handler(token string, port int) http.Handler {
 	assets := map[string]string{

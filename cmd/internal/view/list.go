@@ -13,8 +13,8 @@ const Lines = "ndjson"
 type List struct {
 	W      io.Writer
 	Format string
-	// Frame returns the document with the given items. No other list may precede the items in it. Fields after the
-	// items are printed with the values that the last call of Frame, in Close, returns.
+	// Frame returns the document with the given items. In the document, no other list may precede the items. Close
+	// calls Frame once more, and prints the fields after the items with the values that this call returns.
 	Frame func(items []any) any
 	begun bool
 }

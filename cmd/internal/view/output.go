@@ -97,7 +97,8 @@ func (p *Printer) Close() error {
 	return p.list.Close()
 }
 
-// EncodeNext writes a document as Encode does, with a separator if there are others before it.
+// EncodeNext writes a document as Encode does. others is the number of documents before it; in YAML, a separator
+// follows them.
 func EncodeNext(w io.Writer, format string, value any, others int) error {
 	if others > 0 && format != "json" {
 		fmt.Fprintln(w, "---")
@@ -105,8 +106,8 @@ func EncodeNext(w io.Writer, format string, value any, others int) error {
 	return Encode(w, format, value)
 }
 
-// Encode writes a value with only printable characters: for json as indented JSON without escaping < and >, for
-// [Lines] as a line of JSON, otherwise as YAML.
+// Encode writes a value with only printable characters. For the format json, it writes indented JSON; for [Lines], one
+// line of JSON. It does not escape < and >. For any other format, it writes YAML.
 func Encode(w io.Writer, format string, value any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -352,7 +352,7 @@ func containerRows(p planning.Planned) (rows [][]cell) {
 	return rows
 }
 
-// fateOf describes what happens to the value of a field that a manager loses without removing it.
+// fateOf describes what happens to the value of a field that a manager loses and does not remove.
 func fateOf(loss planning.Loss) string {
 	switch {
 	case loss.Absent:

@@ -212,8 +212,8 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 }
 
 // ListPages lists the objects of a kind that a selection selects by namespace, labels and fields, in at most limit
-// pages. Without a namespace, it lists all namespaces. It stops when see returns false. After the last page of the
-// list, it calls whole.
+// pages. Without a namespace, it lists all namespaces. If see returns false, it reads no further page. It calls whole
+// only if it has read the complete list.
 func (c *Cluster) ListPages(
 	ctx context.Context, k Kind, in Selection, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {

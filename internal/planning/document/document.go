@@ -63,7 +63,8 @@ func (d *Document) Wrap(err error) error {
 	return fmt.Errorf("%s: %w", d.Source, err)
 }
 
-// Flatten appends an object, or if it is a list its items, to documents, and errors to errors.
+// Flatten appends an object to out. If the object is a list, Flatten appends the items of the list instead. It appends
+// errors to errs. path is the path of the object in the source, for errors.
 func Flatten(
 	source, path string, object runtime.Object, out []Document, errs []error,
 ) ([]Document, []error) {

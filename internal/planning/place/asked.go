@@ -154,8 +154,8 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
-// Awaits returns the object that the intent awaits: a server has rejected a dry run of the intent because it did not
-// find this object, and one of docs creates this object. No further dry runs of the intent are then sent. If the intent
+// Awaits returns the object that the intent awaits: the server did not find this object, and so rejected a dry run of
+// the intent, but one of docs creates this object. No further dry runs of the intent are then sent. If the intent
 // awaits no object, Awaits returns nil.
 func (w *Desired) Awaits(
 	ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error,
@@ -185,8 +185,8 @@ type Named struct {
 }
 
 // needed returns the objects without which a server rejects the intent. For a Pod, admission looks up objects that the
-// Pod names. For a binding, the role must exist, unless the user is an administrator, because users may bind only roles
-// whose permissions they have.
+// Pod names. For a binding, the server looks up the role: users may bind only roles whose permissions they have, except
+// administrators.
 func (w *Desired) needed() []Key {
 	name := func(fields ...string) string { s, _, _ := unstructured.NestedString(w.Tree, fields...); return s }
 	switch gk := w.Kind.GroupKind(); {

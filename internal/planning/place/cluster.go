@@ -212,8 +212,8 @@ func (p *Cluster) Update(
 // PointerToken escapes a name for a JSON pointer (RFC 6901).
 var PointerToken = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Try sends a dry run of a write that makes the object of a target equal to tree, as a patch, because users with the
-// permissions to move ownership and to apply may lack the permission to update.
+// Try sends a dry run of a write that makes the object of a target equal to tree. The write is a patch, because users
+// who may move ownership and apply may lack the permission to update.
 func (p *Cluster) Try(ctx context.Context, t *Target, tree map[string]any, manager string) (map[string]any, error) {
 	type operation struct {
 		Op    string `json:"op"`

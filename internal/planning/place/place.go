@@ -80,8 +80,8 @@ func namesObjects(args []string) bool {
 }
 
 // identify returns the name and namespace of a document's object, and the document with that namespace. If the document
-// has no namespace, the namespace is asked or, if asked is empty, the result of otherwise. Errors name the invalid
-// field; if the error is about the namespace, the name is returned too.
+// has no namespace, identify uses the argument asked. If asked is empty, identify uses the result of the function
+// otherwise. Errors name the invalid field; if the error is about the namespace, the name is returned too.
 func identify(k *Kind, tree map[string]any, asked string, otherwise func() (string, error)) (
 	name, namespace string, _ map[string]any, err error,
 ) {

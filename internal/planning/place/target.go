@@ -219,8 +219,8 @@ func (w *Desired) With(intent map[string]any) *Desired {
 	return &with
 }
 
-// WithManagedFields returns the same intent for the live object with the managed fields of source, another version of
-// the object.
+// WithManagedFields returns the same intent, but its live object has the managed fields of source. source is another
+// version of the live object.
 func (w *Desired) WithManagedFields(source map[string]any) *Desired {
 	with, target := *w, *w.Target
 	list := document.ManagedFields(source)

@@ -170,8 +170,8 @@ func ApplyShown(
 	return object, err
 }
 
-// copiesIntent reports whether a server copies the applied intent to the annotation of client-side apply, with the UID
-// and resourceVersion if it has them. The same plan would then show a change each time.
+// copiesIntent reports whether a server copies the applied intent to the annotation of client-side apply. The server
+// also copies a UID and a resourceVersion in the intent, so with these, the annotation would change in every apply.
 func copiesIntent(live map[string]any, o cluster.WriteOptions) bool {
 	annotations, _, _ := unstructured.NestedMap(live, "metadata", "annotations")
 	return o.Manager == lastapplied.Manager && o.Subresource == "" && annotations[lastapplied.Annotation] != nil
