@@ -18,10 +18,10 @@
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest resources --kubeconfig FILE GROUP|RESOURCE.GROUP…
 //
 // This subcommand creates random objects from the OpenAPI document of an API server, sends random writes of these
-// objects to the server, and compares the responses with upstream's engine in this process: objects, managed fields,
-// conflicts, and whether a write is rejected. GROUP selects the group's namespaced resources; core is the group without
-// a name. Cluster-scoped resources must be named one by one, because some of them change how a cluster works. Objects
-// are created in a new namespace, or in the namespace that --namespace names.
+// objects to the server, and compares the responses with the results of upstream's engine in this process. It compares
+// objects, managed fields, conflicts, and whether a write is rejected. GROUP selects the group's namespaced resources;
+// core is the group without a name. Cluster-scoped resources must be named one by one, because some of them change how
+// a cluster works. Objects are created in a new namespace, or in the namespace that --namespace names.
 //
 // Exit status: 0 if there is no difference, 1 if there is one, 2 if some traces could not be run, something could not
 // be deleted, or a definition could not be compared.

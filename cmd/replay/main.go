@@ -5,18 +5,18 @@
 // It sends the requests of each trace to a new server in this process, with the recorded times, and compares the
 // responses with the recorded responses. It compares status codes, warnings, complete objects with their managed
 // fields, and errors, but no generated values. Before it sends an apply, it also plans the apply on the server's
-// current object, as tenure plan does without dry runs, and compares the plan's outcome with the server's: created,
-// changed, ownership only, unchanged, conflict, precondition failed or refused. PATH is a trace, or a folder with
-// traces.
+// current object, as tenure plan does without dry runs, and compares the plan's outcome with the server's. An outcome
+// is created, changed, ownership only, unchanged, conflict, precondition failed or refused. PATH is a trace, or a
+// folder with traces.
 //
-// It prints how many steps agreed, differed, were explained and were skipped, by kind of write; the reasons for
-// explained and skipped steps, such as an error of kube-apiserver that doc/differences.md lists; and every difference.
-// A trace ends with its first difference, because later steps depend on it.
+// For each kind of write, it prints how many steps agreed, differed, were explained and were skipped. It also prints
+// every difference, and the reasons for explained and skipped steps, such as an error of kube-apiserver that
+// doc/differences.md lists. A trace ends with its first difference, because later steps depend on it.
 //
 // Defaults are set as in the Kubernetes version of the trace's server, with the feature gates of that version. A trace
-// that was recorded next to upstream's field manager (doc/embedding.md) is replayed by the engine alone. The engine
-// alone also replays applies to kinds that the server in this process does not serve, if --schema names a file with the
-// OpenAPI v3 document or the definition of the kind.
+// that was recorded next to upstream's field manager (doc/embedding.md) is replayed by the engine alone. If the server
+// in this process does not serve a kind, and --schema names a file with the kind's OpenAPI v3 document or definition,
+// the engine alone replays the applies to this kind.
 //
 // Exit status: 0 if no step differed, 1 if a step differed, or on any error.
 package main

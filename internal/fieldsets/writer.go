@@ -174,8 +174,8 @@ func (w *Writer) Leave(isMember bool) {
 // Close ends a level whose members were entered in order, each only once.
 func (w *Writer) Close(level int) { w.members = w.members[:level] }
 
-// Sort ends a level and sorts its members. An element that was entered more than once is in the set without its
-// content; the result has the element n-1 times if it was entered n times.
+// Sort ends a level and sorts its members. If an element was entered n times, with n > 1, the set has the element
+// without its content, and the result has the element n-1 times.
 func (w *Writer) Sort(level int) (twice []fieldpath.Element) {
 	members := w.members[level:]
 	w.members = w.members[:level]

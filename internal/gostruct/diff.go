@@ -154,8 +154,8 @@ func diffMaps(t *typed.Type, f *form, a, b reflect.Value, depth int) (out sides,
 	return out, failed.err
 }
 
-// diffItems returns the items of two keyed lists without the fields that are equal in both, except key fields. ok is
-// false for other lists, and for items that are not structs with equal keys in the same order.
+// diffItems returns the items of two keyed lists with only their key fields and the fields that differ. ok is false for
+// other lists, and for items that are not structs with equal keys in the same order.
 func diffItems(t *typed.Type, f *form, a, b reflect.Value, depth int) (before, after []any, ok bool) {
 	if t == nil || t.List == nil || t.List.IsAtomic() || t.List.IsSet() || a.Len() != b.Len() {
 		return nil, nil, false

@@ -14,8 +14,8 @@ import (
 )
 
 // Tree returns the JSON value of obj, a pointer to a struct or an object with unstructured content, as a plain tree.
-// The maps and lists of the tree are new, except plain trees inside the Go value, and unstructured content, which are
-// shared. except is the path of a field that is omitted and not read. If a value has no JSON value, the error is a
+// The maps and lists of the tree are new, but plain trees inside the Go value and unstructured content are shared.
+// except is the path of a field that is omitted and not read. If a value has no JSON value, the error is a
 // *[typed.Error] with its path.
 func Tree(obj any, except ...string) (map[string]any, error) {
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok && !IsNil(obj) {

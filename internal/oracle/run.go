@@ -198,9 +198,9 @@ func (w *World) served(u *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-// KeepName copies the metadata of Tenure's object to upstream's object if upstream's object has lost its name or UID,
-// and reports whether it copied the metadata. In upstream, an apply without name and UID that drops the last owned
-// field of metadata removes all of metadata, including empty lists and their ownership (doc/differences.md, 31).
+// KeepName repairs upstream's object if it has lost its name or UID: KeepName copies the metadata of Tenure's object to
+// it, and returns true. In upstream, an apply without name and UID that drops the last owned field of metadata removes
+// all of metadata, including empty lists and their ownership (doc/differences.md, 31).
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	hasLost := upstream.GetName() == "" && tenure.GetName() != "" || upstream.GetUID() == "" && tenure.GetUID() != ""
 	if !hasLost {

@@ -310,7 +310,7 @@ func (w *World) compareOwners(write Write, asked, want, got *unstructured.Unstru
 }
 
 // sendable returns a schema without the properties whose random values a server would reject: properties without a
-// type, and properties with a format, unless it is a format of numbers.
+// type, and properties with a format other than the formats of numbers.
 func sendable(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}

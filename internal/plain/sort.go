@@ -11,10 +11,10 @@ import (
 // fewTexts is the maximum number of texts for which direct comparisons are faster than converting texts to numbers.
 const fewTexts = 16
 
-// Sort sorts members as compare does: by the kinds of their elements, and elements of one kind by their texts. Names of
-// fields are in the order of their bytes; other texts are canonical and in the order of [Compare]. Sort costs O(n log
-// n) comparisons of numbers for n members of one kind. Comparing texts would start at their first bytes each time;
-// instead, the common prefix of all texts is skipped once, and the bytes after it become a number.
+// Sort sorts members as compare does: by the kinds of their elements and, within a kind, by the texts of the elements.
+// Names of fields are in the order of their bytes; other texts are canonical and in the order of [Compare]. Sort costs
+// O(n log n) comparisons of numbers for n members of one kind. Comparing texts would start at their first bytes each
+// time; instead, the common prefix of all texts is skipped once, and the bytes after it become a number.
 //
 // For example, for the keys {"name":"a-17","port":80} and {"name":"a-9","port":80}, the numbers consist of the bytes 17
 // and 9, padded with zeros. If two numbers are equal, for example because the names differ later, compare decides.

@@ -150,8 +150,8 @@ func (o Options) planAll(ctx context.Context, p place.Place, all []Document) {
 	o.ask(ctx, p, all)
 }
 
-// planAgain plans a document again if its object has changed between the read and a dry run: otherwise, changes that
-// other clients made would look like changes that the server made.
+// planAgain plans a document again if its object has changed between the read and a dry run. In the old plan, changes
+// that other clients made would look like changes that the server made.
 func (o Options) planAgain(ctx context.Context, asking Asking, d *Document) {
 	for n := 1; d.isStale; n++ {
 		next := Document{Twice: d.Twice}

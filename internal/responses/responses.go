@@ -173,8 +173,8 @@ func (m *Memory) find(key Key) (*record, uint64) {
 	return r, m.now
 }
 
-// stateOf returns the part of the cached object that a response depends on. An apply to the main resource that does not
-// change the status does not depend on the status, or on the entries of managers that write the status.
+// stateOf returns the part of the cached object that a response depends on. If an apply to the main resource does not
+// change the status, its response does not depend on the status, or on the entries of managers that write the status.
 func (r Request) stateOf() (s state) {
 	s.uid = r.Cached.GetUID()
 	_, isTree := r.Cached.(*unstructured.Unstructured)

@@ -17,8 +17,8 @@ import (
 var CompareAndValidate = hooks.CompareAndValidate.(func(
 	s *typed.Semantics, t *typed.Type, old, updated any, except ...string) (c typed.Comparison, ok bool))
 
-// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth. It keeps an atomic
-// list or map that equals live's unchanged, because [typed.Type.Merge] does not validate it. The result shares memory
+// DropUnknown returns v without the fields that structs of its type t do not declare, at any depth. If an atomic list
+// or map equals live's, it stays unchanged, because [typed.Type.Merge] does not validate it. The result shares memory
 // with v; it is v itself if nothing is dropped.
 var DropUnknown = hooks.DropUnknown.(func(t *typed.Type, v, live any) any)
 
@@ -29,9 +29,9 @@ type Finder interface {
 	// Find returns the child that e selects in v, and the number of children that it selects. If there are several,
 	// Find returns the first.
 	Find(t *typed.Type, v any, e fieldpath.Element) (child any, times int)
-	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values in old and in updated at
-	// the path; nil if there is none. The value of duplicate items is a list of the items. A path is valid only until
-	// the next one; clone it to keep it.
+	// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values at the path in old and
+	// in updated; a missing value is nil. The value of duplicate items is a list of the items. A path is valid only
+	// until the next one; clone it to keep it.
 	Pairs(t *typed.Type, set *fieldpath.Set, old, updated any) iter.Seq2[fieldpath.Path, [2]any]
 }
 

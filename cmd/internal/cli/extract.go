@@ -122,8 +122,9 @@ func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfield
 	return at
 }
 
-// extracted returns a manifest with the fields that a manager owns in an object: only the fields that the argument
-// fields names, or all if it names none. It prints a note about owned fields that the object lacks.
+// extracted returns a manifest with the fields that a manager owns in an object. If the argument fields is not empty,
+// the manifest has only the owned fields that it names. extracted prints a note about owned fields that the object
+// lacks.
 func (f *objectFlags) extracted(
 	p place.Place, t *place.Target, key managedfields.Key, fields []string,
 ) (map[string]any, error) {

@@ -95,7 +95,7 @@ func (m *Model) read(key string) (out *shown, plan *page.Object, findings []page
 }
 
 // pageOf returns the last of the given versions as an object of a page, with the changes of the versions before it.
-// isLive is true if it is the live object.
+// isLive says whether the last version is the live object.
 func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 	last := &versions[len(versions)-1]
 	now := last.seen()

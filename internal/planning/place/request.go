@@ -96,7 +96,7 @@ func (r *Request) strategy() strategy.Strategy {
 	return strategy.Of(r.Types, r.Kind.GroupVersionKind, r.Subresource)
 }
 
-// Reset returns tree with the reset fields of the write as they are in live.
+// Reset returns tree with live's values of the fields that the write resets.
 func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	if live == nil {
 		live = r.emptyObject()
@@ -104,8 +104,8 @@ func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	return managedfields.With(r.strategy().Reset(live, tree), document.ManagedFields(tree))
 }
 
-// prepareUpdate returns the object that an update stores: given as a server decodes it, with the reset fields of the
-// write as they are in live.
+// prepareUpdate returns the object that an update stores. This is the argument given as a server decodes it, but with
+// live's values of the fields that the write resets.
 func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, error) {
 	// Stored objects may have duplicate items, so updates may have them too.
 	if err := r.Kind.Typ.Validate(given, typed.Rules{AllowDuplicates: true}); err != nil {

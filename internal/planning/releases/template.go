@@ -222,8 +222,8 @@ func (r *Rendering) Varying() (out []string) {
 	return out
 }
 
-// Check returns an error with the differences between a new rendering and r, which was shown to the user, except values
-// that differ in each rendering.
+// Check compares a new rendering with r, which was shown to the user, and returns an error with the differences. It
+// ignores values that differ in each rendering.
 func (r *Rendering) Check(templates []Template) error {
 	found, errs := r.compare(templates)
 	if errs != nil {
