@@ -7,9 +7,9 @@ import (
 )
 
 // IntersectTree returns the paths of s that are also in tree. tree is FieldsV1 in canonical form ([plain.IsMember]), as
-// unstructured objects have it. It walks the smaller of s and tree, and looks up the members in the larger one, because
-// the sizes often differ: a write usually changes few of an entry's fields, and if there are many managers, an entry
-// has few of the fields that a write changes.
+// unstructured objects have it. IntersectTree walks the smaller of s and tree, and looks up the members in the larger
+// one, because the sizes often differ: a write usually changes few of an entry's fields, and if there are many
+// managers, an entry has few of the fields that a write changes.
 //
 //	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
 func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
