@@ -39,7 +39,7 @@ type Result struct {
 	// Object is the object to store, with its managed fields.
 	Object runtime.Object
 	// ObjectChanged reports whether the write changed the object. Changes of managed fields, and of the annotation of
-	// client-side apply, do not matter.
+	// client-side apply, do not count.
 	ObjectChanged bool
 	// Conflicts are the fields that a forced apply took from other managers. Without force, the apply would have failed
 	// because of them. An update has no conflicts.
@@ -136,8 +136,8 @@ type applyWrite struct {
 	entries   managedfields.Entries // live's entries; from setOwners on, the entries to store
 	isCurrent bool                  // live's entries are already in the form in which they would be written
 	own       *managedfields.Entry  // the manager's entry; nil if there is none
-	others    managedfields.Entries // entries other than own that can be compared, reconciled
-	kept      managedfields.Entries // entries other than own that can't be compared, stored unchanged
+	others    managedfields.Entries // entries other than own that can be compared; they are reconciled
+	kept      managedfields.Entries // entries other than own that can't be compared; they are stored unchanged
 
 	owned     managedfields.Entry // the fields that the intent owns
 	isOwned   bool                // own has the same field set as owned, at this version

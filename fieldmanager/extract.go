@@ -17,7 +17,8 @@ import (
 // set of an Apply entry, the intent has the fields that its manager last applied and still owns. The intent has the
 // object's name and namespace. If it contains a list item, or a part of one, it also has the key fields of the item. It
 // omits a key field that has its default value and is not in set, because the intent would own it. It also omits paths
-// that do not exist in obj. If set has a map without its content, the map is empty in the intent; such a list is null.
+// that do not exist in obj. If set has a container without its content, the intent has {} for a map and null for a
+// list.
 //
 // obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
 // The error is an [ObjectError].

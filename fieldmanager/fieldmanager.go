@@ -33,8 +33,8 @@ type Types interface {
 // Converter converts objects between the versions of their kind.
 type Converter interface {
 	// Convert returns obj at a version, as a new object or obj itself. It must not change obj, because obj is an object
-	// that was passed to the write, or shares memory with one. To compare entries of other versions, obj is an
-	// *unstructured.Unstructured without managed fields, whatever Go type was passed to the write. ctx is the ctx of
+	// that was passed to the write, or shares memory with one. When a write compares entries of other versions, obj is
+	// an *unstructured.Unstructured without managed fields, whatever Go type was passed to the write. ctx is the ctx of
 	// the write. An error for which runtime.IsNotRegisteredError is true means that the version does not exist; any
 	// other error is temporary.
 	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)

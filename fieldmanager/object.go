@@ -233,7 +233,7 @@ type ObjectError struct {
 	// Object is the name of the object, as (namespace/name; group/version, Kind=kind); empty if the object could not be
 	// read.
 	Object string
-	// Err is the fault: if the object does not fit its type, a typed.Errors with the path of each violation.
+	// Err is the fault. If the object does not fit its type, Err is a typed.Errors with the path of each violation.
 	Err error
 }
 

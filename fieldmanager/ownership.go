@@ -97,7 +97,8 @@ func (c *comparisons) atVersion(version string) *comparison {
 	return c.add(added)
 }
 
-// add stores a comparison for later calls of atVersion, without the fields that a write at its version resets.
+// add stores a comparison for later calls of atVersion. Before, it removes the fields that a write at that version
+// resets.
 func (c *comparisons) add(added comparison) *comparison {
 	if reset := c.m.options.ResetFields[added.version]; reset != nil && added.err == nil {
 		added.Comparison = added.Map(reset.Filter)
@@ -108,9 +109,9 @@ func (c *comparisons) add(added comparison) *comparison {
 }
 
 // takeFromOthers returns the entries after a write by writer with the given changes: all other managers lose the
-// changed and the removed fields (spec rules 5.1 and 5.2). It adds the changed fields that they lose to lost, as
-// unsorted conflicts. Entries that no longer own a field are removed (spec rule 2.10). Entries that can't be compared
-// because the converter fails are kept unchanged. l must not be used afterwards.
+// changed and the removed fields (spec rules 5.1 and 5.2). It adds to lost the changed fields that these managers lose,
+// as unsorted conflicts. Entries that no longer own a field are removed (spec rule 2.10). Entries that can't be
+// compared because the converter fails are kept unchanged. l must not be used afterwards.
 func (m *FieldManager) takeFromOthers(
 	l managedfields.Entries, writer managedfields.Key, changes *comparisons, lost *losses,
 ) managedfields.Entries {
@@ -144,8 +145,8 @@ func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
 	r.Subtract(change.Removed)
 }
 
-// maxConflictSteps is the maximum total length of the paths of all conflicts that one write reports (spec rule 12.7),
-// because the paths of deeply nested fields can take far more memory than the object.
+// maxConflictSteps is the maximum total number of elements in the paths of the conflicts that one write reports
+// (spec rule 12.7). Without this limit, the paths of deeply nested fields could take far more memory than the object.
 const maxConflictSteps = 1 << 20
 
 // losses are the fields that other managers lose in an apply.

@@ -166,10 +166,10 @@ func hasChildren(t *typed.Type, v any) bool {
 // it restores the fields that any entry owns now, one version after another. Finally, it restores everything that was
 // removed along with a candidate but is not a candidate.
 //
-// For example, v2 renames v1's field port to targetPort; both have a set called env. alice applied {port: 80, env: [a,
-// b]} at v1, and now applies {env: [a]}; bob owns targetPort by an apply at v2. The candidates at v1 are port, env and
-// its items; without them, the object is empty. At v1, alice's new entry owns env's item a, so it is restored. At v2,
-// bob's entry owns targetPort, so it is restored; at v1, this is port. So only env's item b is removed.
+// For example, v2 renames v1's field port to targetPort; both versions have a set called env. alice applied {port: 80,
+// env: [a, b]} at v1, and now applies {env: [a]}; bob owns targetPort by an apply at v2. The candidates at v1 are port,
+// env and its items; without them, the object is empty. At v1, alice's new entry owns env's item a, so it is restored.
+// At v2, bob's entry owns targetPort, so targetPort, which is port at v1, is restored. So only env's item b is removed.
 //
 // The converter gets objects without their candidates. If it rejects such an object, because a field is missing that
 // the version requires, nothing is removed.
@@ -223,7 +223,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 }
 
 // restoreOwned restores in pruned all fields of merged that an entry owns, one version after another. It begins with
-// the version of pruned, because a conversion may need these fields.
+// the version of pruned, because a conversion may need the fields that are owned at this version.
 func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.Entries) (object, error) {
 	versions := versionsOf(entries, pruned.version)
 	if len(versions) > maxVersions+1 {

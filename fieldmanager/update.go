@@ -26,10 +26,10 @@ type UpdateOptions struct {
 // The manager owns the fields that it added or changed, in an Update entry. Other managers lose the fields that it
 // changed or removed. live is nil if the object does not exist yet.
 //
-// For a subresource, Update starts from live's managed fields. Otherwise, it starts from obj's, so that a client can
-// edit them: an empty list, or a list with one empty entry, removes all managed fields. If obj has no list, Update
-// starts from live's. An object with a UID and without managed fields is not tracked until its first apply
-// (spec rule 1.4).
+// For a subresource, Update starts from live's managed fields. For the main resource, it starts from obj's managed
+// fields, so that a client can edit them: an empty list, or a list with one empty entry, removes all managed fields. If
+// obj has no list, or a list that can't be read, Update starts from live's managed fields. An object with a UID and
+// without managed fields is not tracked until its first apply (spec rule 1.4).
 //
 // The object of the result has obj's Go type; it shares memory with obj, and its managed fields share memory with live.
 // The error is an [ObjectError], which says which object is at fault, or an apierrors BadRequest if the manager's name
@@ -122,7 +122,7 @@ type updateWrite struct {
 	isCreate  bool
 
 	entries    managedfields.Entries
-	entriesErr error // live's entries, from which the update starts, can't be read
+	entriesErr error // why live's entries can't be read, if the update starts from them
 	same       bool  // the objects are equal except for managed fields; set by the comparison
 }
 
@@ -257,7 +257,8 @@ func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	return tree
 }
 
-// structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
+// structs returns live or, if live is nil, the empty object. ok reports whether this object and the new object are Go
+// structs of the FieldManager's version.
 func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 	live = cmp.Or(w.live, w.m.before)
 	return live, w.m.isOwnStruct(w.obj) && w.m.isOwnStruct(live)
@@ -319,7 +320,7 @@ func (m *FieldManager) track(
 		reconciled = reconciled.Without(key)
 	}
 	owned := own.addedOrModified.Difference(managedfields.Unowned()) // nobody owns metadata.name
-	// The entry may own fields that can't be owned any more. It loses those that the write changes.
+	// The entry may own fields that can't be owned any more. The entry loses such fields if the write changes them.
 	mine.Subtract(own.addedOrModified.Difference(owned))
 	mine.Subtract(own.Removed)
 	mine.Add(owned)

@@ -53,8 +53,8 @@ func init() {
 }
 
 // readObject implements Read. isCurrent reports whether the list would be written unchanged: it is sorted, has distinct
-// keys, and its entries are well-formed. A valid entry that no server writes, such as one whose time has a fraction of
-// a second, is written in the form that servers write.
+// keys, and its entries are well-formed. Valid entries may have a form that no server writes, such as a time with a
+// fraction of a second; a write then brings them into the form that servers write.
 func readObject(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		tree := u.UnstructuredContent()
@@ -75,13 +75,13 @@ func readObject(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	return readStructs(accessor.GetManagedFields())
 }
 
-// Decode decodes all managed fields of Go structs, so that they are later written in canonical form. For a malformed
-// entry, the error is an *[Error]. Otherwise Decode is like [Read]. The result shares times with list.
+// Decode decodes all entries of a list of Go structs, so that the entries are later written in canonical form. For a
+// malformed entry, the error is an *[Error]. Otherwise Decode is like [Read]. The result shares times with list.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
 	return decoded(readStructs(list))
 }
 
-// DecodeTree is [Decode] for the managed fields of an unstructured object.
+// DecodeTree is [Decode] for the list of an unstructured object.
 func DecodeTree(list []any) (Entries, error) {
 	return decoded(readTrees(list))
 }
@@ -162,9 +162,9 @@ func ReadEntry(item any, index int) (Entry, error) {
 	return e, err
 }
 
-// readTree reads one entry of an unstructured object. wellFormed reports whether everything except its fields is in the
-// form that servers write. Any other entry is decoded immediately, if possible, so that it is written in canonical
-// form.
+// readTree reads one entry of an unstructured object. wellFormed reports whether everything in the entry, except its
+// FieldsV1, is in the form that servers write. If not, readTree decodes the entry immediately, if possible, so that the
+// entry is later written in canonical form.
 func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {

@@ -95,7 +95,7 @@ func (l Entries) Normalize(live Entries, typeAt func(version string) (*typed.Typ
 	for i := range l {
 		r := &l[i]
 		if t, err := typeAt(r.APIVersion); err == nil && r.isWellFormed() && t.IsReconciled(r.tree) {
-			r.current = true // such an entry is in canonical form, too
+			r.current = true // such an entry is already in canonical form
 			continue
 		}
 		if j, ok := positions[r.Key]; ok && r.isSame(&live[j]) {

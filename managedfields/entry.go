@@ -31,7 +31,7 @@ type Entry struct {
 	// Invariants:
 	//
 	//	asTree, asStruct   the unchanged entry as it is in an object; in asStruct, the time may have changed
-	//	decoded            set is valid; otherwise another form is, or err is set
+	//	decoded            set is valid; if decoded is false, another form is valid, or err is set
 	//	current            tree is canonical and has the current topology: until decoded, paths are looked up in it
 	//	err                the entry can't be decoded, and is kept as it was read
 

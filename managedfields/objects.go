@@ -113,7 +113,8 @@ func timeless(entry any) any {
 	return entry
 }
 
-// Of returns the managed fields of an unstructured object, whatever their type. ok is true even for null and [].
+// Of returns the managed fields of an unstructured object, whatever their type. ok reports whether metadata has the
+// member managedFields, even if its value is null or [].
 func Of(tree map[string]any) (list any, ok bool) {
 	metadata, _ := tree["metadata"].(map[string]any)
 	list, ok = metadata["managedFields"]

@@ -28,9 +28,9 @@
 //
 // See spec rules 14.1, 14.2, 14.3 and 14.4. In short:
 //
-//   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a field
-//     moves out of an item in which the manager owns other fields, both managers own the item. If the field was the
-//     manager's last field in the item, the item moves, too.
+//   - The set of fields that an applier owns is closed: it has every item and map entry around its fields, and the key
+//     fields of these items. If a field moves out of an item in which the manager owns other fields, both managers own
+//     the item. If the field was the manager's last field in the item, the item moves, too.
 //   - Atomic values move as a whole.
 //   - No move makes an applier the owner of a declared container that has content. No apply results in such ownership,
 //     so the applier's next apply would remove the container. An updater may own such a container.

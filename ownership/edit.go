@@ -46,7 +46,7 @@ type Edit struct {
 	live   runtime.Object
 	bare   runtime.Object // live without managed fields
 	before managedfields.Entries
-	// applied has the last intent of each applier, as an entry, as far as it is known.
+	// applied has the last intent of each applier, as far as it is known: an entry that owns the fields of the intent.
 	applied map[managedfields.Key]managedfields.Entry
 	// unowned are moved fields that their new applier can't own, such as empty lists.
 	unowned *fieldpath.Set

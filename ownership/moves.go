@@ -19,13 +19,13 @@ import (
 // Move is one move of ownership: Transfer, Release, Adopt, Drop or Rename.
 //
 // From selects entries. A Key with only a Manager selects all entries of that manager; Subresource and APIVersion
-// restrict the selection. A Key with an Operation selects the one entry with that key, or for an Update without an
-// APIVersion, the entries of all versions. See [Selects].
+// restrict the selection. A Key with an Operation selects the one entry with that key, but a Key of an Update without
+// an APIVersion selects the entries of all versions. See [Selects].
 //
 // To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
 // exceptions. First, fields of a status entry move to the manager's status entry, unless the Operation is set to Apply.
 // Second, if the Operation is missing too, and the applier applies only through the subresource of the original entry,
-// fields move to its entry for that subresource.
+// fields move to the applier's entry for that subresource.
 //
 // Fields are selected by paths. A path also selects everything below it, and must select at least one field to move. An
 // empty selection is an error; set All to move everything.
@@ -64,8 +64,8 @@ type Drop struct {
 	Undecodable bool
 }
 
-// Rename changes the manager of entries and keeps their operations. An entry that the new manager already has under the
-// resulting key is merged with the renamed one.
+// Rename changes the manager of entries and keeps their operations. If the new manager already has an entry with the
+// resulting key, this entry and the renamed entry are merged.
 type Rename struct {
 	From managedfields.Key
 	To   string
@@ -264,7 +264,8 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 
 // appliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
 // subresource, such as replicas that kubectl scale set. This is the main resource, unless manager applies only through
-// the given subresource. If manager owned the fields through both, its next apply would conflict with its own entry.
+// the given subresource. If manager owned the fields through the main resource and through the subresource, its next
+// apply would conflict with its own entry.
 func (e *Edit) appliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)

@@ -6,8 +6,8 @@ import (
 )
 
 // split divides the closed set owned into the paths at or below paths of fields, and the remaining paths. Both results
-// are closed sets: if both have paths in an item or map entry, both contain the item or entry itself, and the item's
-// key fields.
+// are closed sets: if taken and rest have paths in the same item or map entry, both contain the item or entry itself,
+// and the item's key fields.
 //
 //	owned                         fields         taken            rest
 //	.a[name=x] .name .image .tag  .a[].image     .a[] .name .image  .a[] .name .tag

@@ -13,7 +13,7 @@ type SubresourceError struct {
 	Path fieldpath.Path
 	// Subresource is the subresource of the entry; "" is the main resource.
 	Subresource string
-	// Expected is a subresource through which writes set the field; it is Subresource if none is known.
+	// Expected is a subresource through which writes set the field. If none is known, it equals Subresource.
 	Expected string
 }
 

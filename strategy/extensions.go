@@ -8,7 +8,7 @@ import (
 )
 
 // The functions below set the defaults of two kinds whose Go types are in modules other than k8s.io/api. They work on
-// trees. To avoid importing these modules, omitted lists the fields that the Go types omit.
+// trees. To avoid importing these modules, the variable omitted lists the fields that the Go types omit.
 
 // ofExtensions has a function for each of these kinds. The function returns a tree as a server decodes it. It does not
 // change its argument, and the result shares unchanged parts with it.

@@ -95,7 +95,7 @@ var (
 )
 
 // roundQuantities rounds the quantities of all resource lists in an object up to thousandths: 0.0005 becomes 1m.
-// Kubernetes does so, except in the Overhead of a RuntimeClass, because early versions had no smaller unit.
+// Kubernetes does so because early versions had no smaller unit. It does not round the Overhead of a RuntimeClass.
 func roundQuantities(v reflect.Value) {
 	if !holdsResourceList(v.Type()) {
 		return

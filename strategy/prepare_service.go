@@ -43,8 +43,8 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	}
 }
 
-// firstIfEqual returns the first item of a list if an update did not change the list, because the IP family policy
-// SingleStack allows only one item.
+// firstIfEqual returns the first item of a list that an update did not change, and any other list unchanged. It is for
+// the IP family policy SingleStack, which allows only one item.
 func firstIfEqual[T comparable](list, live []T) []T {
 	if len(list) > 1 && slices.Equal(list, live) {
 		return list[:1]
@@ -52,8 +52,8 @@ func firstIfEqual[T comparable](list, live []T) []T {
 	return list
 }
 
-// keepNodePorts copies node ports from live ports with the same names, unless the update sets a node port, or uses
-// live's node port for another port.
+// keepNodePorts gives each port without a node port the node port of live's port with the same name. It does not copy a
+// node port that the update uses for another port.
 func keepNodePorts(s, live *corev1.ServiceSpec) {
 	used, byName := nodePortsOf(s), map[string]int32{}
 	for _, p := range live.Ports {

@@ -11,8 +11,8 @@ import (
 
 // Comparison describes how one value differs from another value of the same type. A path is in only one of the sets,
 // with one exception: an item that is duplicated on one side and occurs once on the other is both removed and added. If
-// the shape of a field changed, the paths below the old value are removed, the paths below the new value are added, and
-// the field itself is modified if either value is a scalar or atomic.
+// the shape of a field changed, the paths below its old value are removed, and the paths below its new value are added.
+// If the old or the new value is a scalar or atomic, the field itself is modified.
 //
 // For example, with ports keyed by port:
 //
@@ -39,7 +39,7 @@ func (c Comparison) IsUnchanged() bool {
 	return c.Added.IsEmpty() && c.Modified.IsEmpty() && c.Removed.IsEmpty()
 }
 
-// AddedOrModified returns the union of both sets.
+// AddedOrModified returns the union of c.Added and c.Modified.
 func (c Comparison) AddedOrModified() *fieldpath.Set { return c.Added.Union(c.Modified) }
 
 // Map returns c with f applied to each of its sets.
@@ -97,9 +97,9 @@ func (c *comparer) oneSide(t *Type, v any, depth int, check bool) *fieldpath.Set
 	return w.fields.Set()
 }
 
-// validateNew validates a part of the new value that replaces another part, if c.check is true. The children of that
-// part need no second validation: validateNew sets c.check to false, and returns the old c.check for the caller to
-// restore.
+// validateNew does nothing if c.check is false. If c.check is true, it validates updated, a part of the new value that
+// replaces a part of the old value, and sets c.check to false, so that the children of updated are not validated again.
+// It returns the old c.check for the caller to restore.
 func (c *comparer) validateNew(t *Type, updated any, depth int) (check bool) {
 	if check = c.check; check {
 		w := newValidator(stored)
@@ -300,8 +300,8 @@ func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d dif
 
 // compareByElements compares two lists by the elements of their items. If both lists have duplicates of an item, these
 // are compared as one leaf. If only updated has duplicates of an item, the duplicates are added; if only old has
-// duplicates, they are removed (spec rule 5.4). A single such item in the other list is then compared with a missing
-// item.
+// duplicates, they are removed (spec rule 5.4). If the other list has the item once, this item is then compared with a
+// missing item.
 func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) difference {
 	c.inexact = true
 	var d differences

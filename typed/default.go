@@ -15,8 +15,8 @@ func (t *Type) Default(v any) any {
 	return t.setDefaults(v, 0, &left)
 }
 
-// setDefaults is Default for a value at the given depth. left is the number of defaults that may still be set. Both
-// bounds stop defaults that contain each other.
+// setDefaults is Default for a value at the given depth. left is the number of defaults that may still be set. The
+// limits on depth and left end the recursion if defaults contain each other.
 func (t *Type) setDefaults(v any, depth int, left *int) any {
 	if depth > limits.MaxDepth {
 		return v

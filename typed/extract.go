@@ -6,9 +6,10 @@ import (
 )
 
 // Extract returns the part of v whose paths are in set: the intent that owns exactly these paths (spec rule 7.1). The
-// field set of an entry may contain containers. To omit the fields that other managers added to them, pass the set's
-// [fieldpath.Set.Leaves]. A partly extracted item of a keyed list has its key fields only if they are in set, or if
-// withKeys is true. Extract returns nil if v contains no path of set. The result shares memory with v.
+// field set of an entry may contain containers. To omit the fields that other managers added to these containers, pass
+// the set's [fieldpath.Set.Leaves]. If only a part of a list item is extracted, this part has the key fields that are
+// in set; if withKeys is true, it has all key fields. Extract returns nil if v contains no path of set. The result
+// shares memory with v.
 func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 	out, ok := extractor{withKeys}.value(t, v, set)
 	if !ok {

@@ -70,8 +70,8 @@ func (f *finder) child(t *Type, v any, e fieldpath.Element) any {
 	return found
 }
 
-// Find returns the child that e selects in v, and the number of children that it selects. If there are several, Find
-// returns the first.
+// Find returns the child that e selects in v, and the number of children that e selects. If e selects several children,
+// Find returns the first of them.
 func (f *finder) Find(t *Type, v any, e fieldpath.Element) (child any, times int) {
 	list := asList(v)
 	switch i, isIndex := e.Index(); {

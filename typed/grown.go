@@ -26,8 +26,8 @@ func (l *List) lacksKey(text string) bool {
 }
 
 // withGrownKeys returns set with defaults added to the keys that lack key fields of the list. A key stays unchanged if
-// set also has a longer key that has the same fields with the same values, and additional fields that do not all have
-// their defaults. It is then unknown which item the shorter key selected. If nothing changes, it returns set itself.
+// it is unknown which item it selected: set also has a longer key with the same fields and values, and an additional
+// field of the longer key does not have its default. If nothing changes, withGrownKeys returns set itself.
 func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	grown := map[fieldpath.Element]fieldpath.Element{}
 	var had [][]string // the distinct lists of key field names of the keys in grown

@@ -191,7 +191,7 @@ func sameKey(a, b any) bool {
 	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.ValueElement(a).Equal(fieldpath.ValueElement(b))
 }
 
-// checkText rejects a text of size bytes that is too long for an element.
+// checkText rejects a text that is too long for an element. size is its length in bytes; what names it in the error.
 func checkText(what string, size int) error {
 	if size > limits.MaxElement {
 		return fmt.Errorf("%s of %d bytes, expected at most %d", what, size, limits.MaxElement)

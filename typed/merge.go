@@ -292,7 +292,7 @@ func (m *interleaving) isNextInBoth() bool {
 		m.index.elems[m.nextLive].Equal(m.elems[m.nextApplied])
 }
 
-// isOutOfTurn reports whether another shared item comes before live's next one.
+// isOutOfTurn reports whether another shared item must be added before live's next item.
 func (m *interleaving) isOutOfTurn() bool {
 	return len(m.shared) > 0 && !m.shared[0].Equal(m.index.elems[m.nextLive])
 }

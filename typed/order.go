@@ -17,8 +17,8 @@ func (s *Semantics) Equal(t *Type, a, b any) bool {
 	return same(a, b) || s.sameMeaning(t, a, b, 0)
 }
 
-// Reordered returns the paths of the sets and keyed lists that are in both values, but whose shared items are in a
-// different order. A [Comparison] does not find lists that differ only in their order. Both values must be valid. For
+// Reordered returns the path of each set or keyed list that is in both values, if the items that both lists have are in
+// a different order. A [Comparison] does not find lists that differ only in their order. Both values must be valid. For
 // example, for the keyed lists ports: [{port: 80}, {port: 90}] and ports: [{port: 90}, {port: 80}], it returns .ports.
 // It costs O(size) of both values.
 func (t *Type) Reordered(old, updated any) *fieldpath.Set {

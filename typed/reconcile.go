@@ -98,10 +98,9 @@ func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, has the form that [fieldpath.Set.Tree]
-// returns, and whether [Type.Reconcile] would not change its set. Such fields can be searched without being decoded.
-// IsReconciled allocates nothing and costs O(members). It may return false if names must be decoded first
-// ([plain.IsMember]).
+// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, can be searched without being decoded: it
+// has the form that [fieldpath.Set.Tree] returns, and [Type.Reconcile] would not change its set. IsReconciled allocates
+// nothing and costs O(members). It may return false if names must be decoded first ([plain.IsMember]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := limits.MaxMembers
 	return t.reconciled(fields, 0, &left)

@@ -106,7 +106,8 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	return false
 }
 
-// bothAbsent is asAbsent for two values of an entry, for example a null and an empty list.
+// bothAbsent reports whether asAbsent is true for both a and b as values of one entry: for example, for a null and an
+// empty list.
 func (s *Semantics) bothAbsent(m *Map, name string, a, b any, depth int) bool {
 	return s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
 }

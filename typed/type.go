@@ -60,8 +60,8 @@ func AtomicList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType)
 func SetList(elem *Type) *List { return &List{elem: cmp.Or(elem, deducedType), isSet: true} }
 
 // KeyedList returns a list of structs with distinct keys. Each item is owned separately, and its key fields identify
-// it. key and more are the names of the key fields, in the order of the schema. An item may lack key fields, but must
-// have at least one of them, unless one of them has a default.
+// it. key and more are the names of the key fields, in the order of the schema. An item may lack key fields; but if no
+// key field has a default, an item must have at least one key field.
 func KeyedList(elem *Type, key string, more ...string) *List {
 	return &List{elem: cmp.Or(elem, deducedType), keys: append([]string{key}, more...)}
 }
@@ -166,7 +166,8 @@ func (m *Map) IsAtomic() bool { return m.isAtomic }
 // IsUntyped reports whether [UntypedMap] made the map.
 func (m *Map) IsUntyped() bool { return m.isUntyped }
 
-// Child returns the type of the entry called name, or nil if the map can't have it, and whether it is a declared field.
+// Child returns the type of the entry called name; nil if the map can't have such an entry. declared reports whether
+// name is a declared field.
 func (m *Map) Child(name string) (t *Type, declared bool) {
 	if f, ok := m.fields[name]; ok {
 		return f.Type, true

@@ -48,8 +48,8 @@ func (t *Type) Validate(v any, rules Rules) error {
 //	set   .labels.app  .ports[port=80]  .ports[port=80].port  .hints
 //
 // A duplicated item is owned without its content. An item without a key is omitted; if a list has no other items, the
-// list itself is owned. [Type.Validate] reports both kinds of items. FieldSet costs O(n log n) for n map entries and
-// items, because sets are sorted.
+// list itself is owned. [Type.Validate] reports duplicated items and items without a key. FieldSet costs O(n log n) for
+// n map entries and items, because sets are sorted.
 func (t *Type) FieldSet(v any) *fieldpath.Set {
 	w := newValidator(stored)
 	defer w.release()
@@ -242,8 +242,8 @@ func (w *validator) entries(m *Map, v any) {
 // that it takes to look up the type of an entry and to sort the entry.
 const mostLookups = 5
 
-// eachEntry calls visit for each entry of a map, and closes the level that the entries are written to. Entries that the
-// map does not allow are skipped, and are violations unless the rules allow them.
+// eachEntry calls visit for each entry of a map, and closes the level that the entries are written to. An entry that
+// neither the map nor the rules allow is a violation, and is skipped.
 func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f namedField, declared bool, v any)) {
 	level := w.fields.Level()
 	left := len(entries) // entries that are still to be visited
@@ -277,8 +277,8 @@ func (w *validator) eachEntry(m *Map, entries map[string]any, visit func(f named
 	w.fields.Sort(level) // no copy is made unless declared fields came first
 }
 
-// field returns the type of an entry of a map, and whether the entry is declared. The type is nil if the map does not
-// allow the entry.
+// field returns the type of an entry of a map, and whether the entry is declared. If the entry is a violation, the type
+// is nil.
 func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	if err := checkText("a name", len(name)); err != nil {
 		w.fail("%v", err)

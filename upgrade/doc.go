@@ -22,7 +22,7 @@
 //	         all these paths
 //	moved  = for each Update entry of From: its fields in held, or all its fields with Everything; and for every
 //	         Update entry: its fields at or below a path of Also
-//	left   = the other fields of the entries, which do not move
+//	left   = the fields of the Update entries of From that do not move
 //
 // Defaults that the server set are in the Update entry, but not in the annotation. They do not move, so no apply
 // removes them.

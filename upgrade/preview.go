@@ -31,12 +31,12 @@ type Preview struct {
 	// Removed are the fields that the next apply removes. The next apply applies Intent or, without it, the expected
 	// intent (see [ServerSideOptions]). Next is the error of this apply without force, for example conflicts.Conflicts.
 	// If Next is set, Removed has the fields that the apply removes with force; it is nil if the apply fails even with
-	// force. Both are nil if the next apply is unknown; IsKnown reports whether it is known.
+	// force. IsKnown reports whether the next apply is known; if it is not, Removed and Next are nil.
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
 	// IsExpected is true if the next apply applies the expected intent. If the actual intent has a field that is in
-	// Removed, the next apply sets it.
+	// Removed, the next apply sets the field and does not remove it.
 	IsExpected bool
 	// Sets are the moved fields whose values the next apply changes. They are not in Removed.
 	Sets *fieldpath.Set
@@ -111,8 +111,8 @@ func (m *move) previewApply(updated runtime.Object) {
 	}
 	moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
 	sets := changed(next.Plan, plans.Modified).Intersection(moved)
-	// A field in both sets is removed by the apply, and then gets its default. If the intent is only expected, the
-	// field is listed in Removed, because the actual intent may set it. Otherwise, it is listed in Sets.
+	// A field in removed and in sets is removed by the apply, and then gets its default. If the intent is only
+	// expected, the field is listed in Removed, because the actual intent may set it. Otherwise, it is listed in Sets.
 	if m.preview.IsExpected {
 		sets = sets.Difference(removed)
 	} else {
@@ -182,7 +182,7 @@ func (p Preview) Render(w io.Writer, what string) error {
 	return err
 }
 
-// unless returns condition, which restricts the texts about Removed, if the next intent is only expected; otherwise "".
+// unless returns condition if the next intent is only expected, otherwise "". Texts about Removed end with the result.
 func (p Preview) unless(condition string) string {
 	if p.IsExpected {
 		return condition

@@ -43,8 +43,9 @@ type ServerSideOptions struct {
 	From []string
 	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move, too. If it is nil, the preview expects the intent in the
-	// annotation if it was applied last, and otherwise the fields that Manager already applies.
+	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview expects an intent. If
+	// client-side apply applied last, it is the intent in the annotation; otherwise, it has the fields that Manager
+	// already applies.
 	Intent runtime.Object
 	// Plan has the options for planning the next apply, as in [ownership.Mover].
 	Plan plans.Options
@@ -57,8 +58,8 @@ type ServerSideOptions struct {
 	// Release also removes the fields that do not move from the entries of From. Then nobody owns these fields, and
 	// Manager can apply them without a conflict.
 	Release bool
-	// KeepLastApplied moves the annotation to LastAppliedManager, so that no apply removes it. kubectl does the same if
-	// it applies as its default manager, kubectl, because a server updates the annotation at each apply of this manager
+	// KeepLastApplied moves the annotation to LastAppliedManager, so that no apply removes it. kubectl does the same
+	// for applies of its default manager, kubectl: at each apply of this manager, a server updates the annotation
 	// (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
 	KeepLastApplied bool
 }
@@ -116,7 +117,7 @@ type move struct {
 
 	from    sets.Set[string]
 	moved   []*fieldpath.Set      // the sets that target gains
-	held    *fieldpath.Set        // at the version of target
+	held    *fieldpath.Set        // see the package comment; at the version of target
 	keeper  managedfields.Entries // the new entry of LastAppliedManager; nil if there is none
 	preview Preview
 }
@@ -159,9 +160,9 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	return m, nil
 }
 
-// expected returns the next intent as far as it is known: the annotation if it was applied last, and otherwise the
-// fields that the manager already applies. It returns nil if there is neither. The intent never has the annotation
-// itself.
+// expected returns the next intent as far as it is known. If the annotation was applied last, it is the intent in the
+// annotation; otherwise, it has the fields that the manager already applies. If the object has neither, expected
+// returns nil. The intent never has the annotation itself.
 func (m *move) expected() *unstructured.Unstructured {
 	accessor, err := meta.Accessor(m.object)
 	isAbout := m.last != nil && err == nil && m.last.GroupVersionKind().GroupKind() == m.Kind.GroupKind() &&
@@ -195,8 +196,8 @@ func (m *move) isFrom(k managedfields.Key) bool {
 }
 
 // aim sets target to the applier's entry or, if there is none, to a new entry. A new entry gets the version of an entry
-// from which fields move: an entry at the version of the annotation or, if there is none, an entry at the object's
-// version or, if there is none, the latest entry.
+// from which fields move. aim prefers an entry at the version of the annotation, then an entry at the object's version,
+// then the latest entry.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
 	if r := m.Entries.Get(key); r != nil {

@@ -93,8 +93,8 @@ func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
-// same returns the paths of set, which is at version from, that mean the same at version to. It omits fields that can't
-// be compared, so that they stay with their owner.
+// same returns the paths of set, a set at version from, without the paths that mean something else at version to. It
+// also omits fields that can't be compared, so that these fields stay with their owner.
 func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil

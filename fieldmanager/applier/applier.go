@@ -22,9 +22,9 @@
 //	}}
 //	applier.Options{Manager: "my-controller", Resolve: p.Resolve}
 //
-// The server may still respond with 409: the cache was stale, or the server found a conflict that the plan could not
-// find, because it is at another version. If the Resource is a [Getter], the Applier then reads the object and decides
-// its conflicts again, at most three times.
+// The server may still respond with 409: the cache was stale, or the server found a conflict at another version, which
+// the plan could not find. If the Resource is a [Getter], the Applier then reads the object and decides its conflicts
+// again, at most three times.
 //
 // # Stale caches
 //
@@ -73,7 +73,7 @@ type Options struct {
 	// Plan describes how the server processes a merged object; strategy.Strategy.Plan returns such options. Manager and
 	// Force in Plan are ignored.
 	Plan plans.Options
-	// Definition returns a value that identifies the definition of the kind, and everything else that the server's
+	// Definition returns a value that identifies the definition of the kind and everything else that the server's
 	// responses depend on, such as the configuration of admission. The value must be comparable; nil means that the
 	// definition is not known yet. If Options.Definition itself is nil, only [Applier.SetFieldManager] tells the
 	// Applier that the kind has changed.
@@ -106,8 +106,8 @@ type Result struct {
 	Object Object
 	// Skipped means that no request was sent.
 	Skipped bool
-	// Plan is the plan of the intent that was sent, if Options.Resolve needed a plan. Its live object is the cached
-	// object, or the object that was read again after a conflict.
+	// Plan is the plan of the intent that was sent, if Options.Resolve needed a plan. The plan's live object is the
+	// cached object, or the object that was read again after a conflict.
 	Plan *plans.Plan
 	// Resolution has the intent that results from Options.Resolve; nil if there were no conflicts.
 	Resolution *plans.Resolution

@@ -36,7 +36,7 @@ type Order struct {
 	// Object and Owners are positions in the lists Objects and Owners of the [Interleaving].
 	Object, Owners int
 
-	sequences []int // the sequence of each write
+	sequences []int // for each of Writes, the index of its sequence
 }
 
 // Interleaving is the result of running writes in all orders.
@@ -154,10 +154,10 @@ func allOrders(begin []int, sequences [][]Write) iter.Seq[[]int] {
 	}
 }
 
-// drawOrders returns n different random orders, sorted. To make all orders equally likely, it shuffles a list that
-// contains the number of each sequence once per write of the sequence.
+// drawOrders returns n different random orders, sorted. To make all orders equally likely, it shuffles a list that has
+// the index of each sequence once for each write: 0 0 1 for a sequence of two writes and a sequence of one write.
 func drawOrders(sequences [][]Write, n int, seed uint64, o RunOptions) [][]int {
-	var first []int // the number of each sequence, once per write
+	var first []int // the first order, such as 0 0 1
 	for i, sequence := range sequences {
 		first = append(first, slices.Repeat([]int{i}, len(sequence))...)
 	}
@@ -199,7 +199,7 @@ func (w *interleaver) run(order []int) Order {
 	return out
 }
 
-// place returns the position of text in list. It appends text to list if it is new.
+// place returns the position of text in list. If list lacks text, place appends it.
 func place(places map[string]int, list *[]string, text string) int {
 	i, ok := places[text]
 	if !ok {

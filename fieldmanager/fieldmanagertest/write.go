@@ -21,7 +21,7 @@ const (
 	patchVerb  verb = "patch"
 )
 
-// Write is one write of a manager. It is a value that can be reused. [Apply], [Update] and [Patch] return one.
+// Write is one write of a manager. It is a value that can be reused. [Apply], [Update] and [Patch] return a Write.
 type Write struct {
 	verb        verb
 	manager     string
@@ -53,8 +53,8 @@ func (w Write) Force() Write {
 	return w
 }
 
-// At returns the write as a request at a version, such as v1beta1. The default is the version of the object, or else
-// the first version of the type.
+// At returns the write as a request at a version, such as v1beta1. The default is the version of the object. If the
+// object has no version, it is the first version of the type.
 func (w Write) At(version string) Write {
 	w.version = version
 	return w

@@ -20,14 +20,14 @@ import (
 type OwnershipChange struct {
 	// Manager is the key of the entry.
 	Manager managedfields.Key
-	// Version is the API version of the entry after the write; before the write, if the write removes the entry.
+	// Version is the API version of the entry after the write or, if the write removes the entry, before the write.
 	Version string
 	// From is the API version of the entry before the write, if the write changes the version of the entry.
 	From string
 	// Gains are the fields that the entry has only after the write. Shares are the gained fields that other managers
-	// own, too. Entries of other versions count only if conversion changes only the apiVersion
-	// ([fieldmanager.NoneConverter]). Their managers may also own fields in the gained field, or the whole value around
-	// it.
+	// own, too. If conversion changes more than the apiVersion, only entries of the same version count. With
+	// [fieldmanager.NoneConverter], all entries count; an entry of another version may then also own fields in the
+	// gained field, or the whole value around it.
 	Gains, Shares *fieldpath.Set
 	// Loses are the fields that the entry has only before the write. Removes are the lost fields that the write removes
 	// from the object.
@@ -86,8 +86,8 @@ func OwnershipChanges(before, after managedfields.Entries) []OwnershipChange {
 	return ownershipChanges(before, after, nil)
 }
 
-// ownershipChanges implements OwnershipChanges. wholes is nil unless a field has the same path at all versions. If it
-// is set, Shares also has fields that others own at other versions.
+// ownershipChanges implements OwnershipChanges. If fields may have other paths at other versions, wholes is nil. If
+// wholes is set, Shares also has fields that others own at other versions.
 func ownershipChanges(before, after managedfields.Entries, wholes *fieldsets.Wholes) (out []OwnershipChange) {
 	add := func(old, current *managedfields.Entry) {
 		c := OwnershipChange{

@@ -171,9 +171,9 @@ type Change struct {
 // String says which field changes, and how. It contains no values.
 func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 
-// New returns the plan of an apply with the same arguments. Conflicts are an outcome, not an error. An error is
-// Apply's, Validate's or an [ErrPrecondition], or says that the intent has another uid than live, or that the resulting
-// object can't be computed.
+// New returns the plan of an apply with the same arguments. Conflicts are an outcome, not an error. The error is an
+// [ErrPrecondition], or the error of Apply or Validate. Other errors say that the intent has another uid than live, or
+// that the resulting object can't be computed.
 //
 // New assumes a server that merges as the engine does. The server then restores the fields that the write resets (the
 // ResetFields of m) and the fields of metadata that only a server sets, and sets defaults. It writes nothing if the
@@ -222,9 +222,9 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 	return p, nil
 }
 
-// markEqual sets Equal in the conflicts over fields at a version whose two values are equal for a server. If live lacks
-// the field and the intent sets it to a value that is not empty, Equal stays false, because the server may move the
-// value to another field, like stringData of a Secret.
+// markEqual sets Equal in each conflict whose path is at the given version and whose two values are equal for a server.
+// If live lacks the field and the intent sets it to a value that is not empty, Equal stays false, because the server
+// may move the value to another field, like stringData of a Secret.
 func (p *Plan) markEqual(version string) {
 	changed := p.semantics.Compare(p.typ, p.before, p.after)
 	all := changed.Added.Union(changed.Modified).Union(changed.Removed)

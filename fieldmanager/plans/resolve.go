@@ -193,8 +193,8 @@ func (d *decider) decisions(all conflicts.Conflicts, intent map[string]any,
 }
 
 // withoutKeyField returns the path to remove from the intent in place of p. If p is a key field of an item, this is the
-// path of the item, because the item needs its key fields. If the key field has its default, it is p itself, because
-// the item has the same key without the field.
+// path of the item, because the item needs its key fields. But if the key field has its default, p itself is returned,
+// because the item has the same key without the field.
 func withoutKeyField(t *typed.Type, intent map[string]any, p fieldpath.Path) fieldpath.Path {
 	if !fieldsets.IsKeyField(p) {
 		return p

@@ -166,9 +166,9 @@ func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 
 // LetGo lets the next apply of a manager remove fields that an updater still owns although the intent lacks them.
 // isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields. If
-// move is nil, the action is an Upgrade: the fields in the annotation move or, if isAnnotated is false, all fields that
-// the updater owns. Otherwise, only the fields of move move. promise.Removes includes leaves that the next apply would
-// remove anyway.
+// move is not nil, it is the action. If move is nil, the action is an Upgrade: if isAnnotated is true, it moves the
+// fields in the annotation; otherwise, it moves all fields that the updater owns. promise.Removes includes leaves that
+// the next apply would remove anyway.
 func LetGo(
 	o Objects, manager string, updater managedfields.Key, isAnnotated bool, move ownership.Move, kept *fieldpath.Set,
 	promise Promise,

@@ -30,7 +30,7 @@ type node struct {
 	kind    Kind
 	state   State
 	entries []int // entries with a path to this node, ascending
-	wholly  []int // the entries that own n as one leaf: with its duplicates (spec rule 5.4), or at another version
+	wholly  []int // the entries that own n as a whole: with its duplicates (spec rule 5.4), or atomic at their version
 	cursors []cursor
 }
 
@@ -54,7 +54,7 @@ func lay(obj map[string]any, text []byte) (*node, error) {
 	return root, nil
 }
 
-// add adds the children of n, whose YAML node is y: a list's items, or a map's values.
+// add adds the children of n: the items of a list, or the values of a map. y is the YAML node of n.
 func (n *node) add(y *goyaml.Node) error {
 	for i, content := range y.Content {
 		child := &node{parent: n, first: content.Line - 1, last: n.last}

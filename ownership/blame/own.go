@@ -183,8 +183,8 @@ func (n *node) typeOf(child *node) *typed.Type {
 }
 
 // elementOf returns the path element of a child of n. In a map, it is the name. In a list, it is the element that
-// follows from the schema, or else the element in an entry, or else an element of the same form as those of other
-// items.
+// follows from the schema, or else the element that an owner's entry has, or else an element of the same form as the
+// elements of other items, or else the position.
 func (n *node) elementOf(child *node, i int, names []string) fieldpath.Element {
 	called := child.elem != (fieldpath.Element{})
 	key := items.KeyOf(child.value, names, n.typ)

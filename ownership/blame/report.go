@@ -115,8 +115,8 @@ func (l *Line) Field() *Field {
 
 // Field is a field or a list item of an object.
 type Field struct {
-	// Path is the path of the field. Its elements for list items have the form that the entries use, or else the form
-	// that follows from the schema.
+	// Path is the path of the field. Its elements for list items have the form that follows from the schema or, without
+	// a schema, the form that the entries use.
 	Path fieldpath.Path `json:"path"`
 	// Kind is the kind of the field's value.
 	Kind Kind `json:"kind"`

@@ -44,8 +44,8 @@ const managerWidth = 40
 //
 // A row without a manager is for an exempt field, or for a field that is unowned but contains owned fields, which later
 // rows show. If a line begins a list item, and the item and its first field have different owners, the owners are
-// marked with (item) and (field). There is a column for versions if the entries have different ones. Problems are
-// listed below the table. style may be nil.
+// marked with (item) and (field). If the entries have different versions, the table has a column for versions. Problems
+// are listed below the table. style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }

@@ -23,7 +23,7 @@ const (
 // Style decorates the parts of a rendered report, for example with color codes of a terminal. Decorations must not
 // change the width of the text. A nil function leaves its part as it is; the zero Style is plain text.
 type Style struct {
-	// Heading decorates the first line and the names of the columns, Field paths, and Owner managers.
+	// Heading decorates the first line and the names of the columns. Field decorates paths, Owner decorates managers.
 	Heading, Field, Owner func(string) string
 	// Theirs and Yours decorate the values in the live object and in the intent.
 	Theirs, Yours func(string) string
@@ -33,8 +33,8 @@ type Style struct {
 	Line func(advice.Suggestion) string
 }
 
-// Render writes the report for people: a table of the fields with their owners, both values and times, and the ways
-// out with the fields that other managers lose, if these are known.
+// Render writes the report for people: first a table of the fields with their owners, both values and times, and then
+// the ways out. For each way, it lists the fields that other managers lose, as far as these are known.
 func (r Report) Render(w io.Writer, style Style) error {
 	var b strings.Builder
 	count := printable.Counted(len(r.Conflicts), "conflict", "conflicts")

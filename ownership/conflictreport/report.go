@@ -34,7 +34,7 @@ type Report struct {
 	Conflicts conflicts.Conflicts `json:"conflicts"`
 	// Ways are the ways out.
 	Ways []WayOut `json:"ways,omitempty"`
-	// Unavailable are the ways that do not exist for these conflicts. Their Why is the reason, and their Intent is nil.
+	// Unavailable are the ways that do not exist for these conflicts. Why of such a way is the reason; Intent is nil.
 	Unavailable []WayOut `json:"unavailable,omitempty"`
 	// Suggestions are other actions: moves that end conflicts, and edits of the manifest that a way out needs.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`

@@ -64,7 +64,7 @@ type Drifted struct {
 	IsDefault bool `json:"default,omitempty"`
 }
 
-// Owner is an owner of a field, with the time of its entry's last write; nil if the entry has no time.
+// Owner is an owner of a field. Time is when the manager last changed its entry; nil if the entry has no time.
 type Owner struct {
 	policy.Owner
 	APIVersion string       `json:"apiVersion"`
@@ -83,9 +83,9 @@ func (o Owner) Key() managedfields.Key {
 // that only servers set, do not drift. Defaults that only Update entries own do not drift either, because clients that
 // send whole objects become owners of defaults.
 //
-// FindDrift assumes that fields have the same paths at all versions. It returns an error, together with the drift of
-// the other entries, if an entry can't be decoded, or if an entry owns a field that the object's version lacks and that
-// the policy does not permit. obj is as for [Find]; the result shares memory with it.
+// FindDrift assumes that fields have the same paths at all versions. If an entry can't be decoded, or owns a field that
+// the object's version lacks and that the policy does not permit, FindDrift returns an error together with the drift of
+// the other entries. obj is as for [Find]; the result shares memory with it.
 func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	metadata, entries, err := read(obj)
 	if err != nil {

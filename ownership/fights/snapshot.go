@@ -194,8 +194,8 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 	return changes, isIdle
 }
 
-// Change is a field whose value differs between two versions of an object, and the side that wrote it: Nobody if the
-// side is not known. Old and New are values as JSON of at most 64 bytes, or "(absent)".
+// Change is a field whose value differs between two versions of an object. Side wrote the new value; it is Nobody if
+// the writer is not known. Old and New are values as JSON of at most 64 bytes, or "(absent)".
 type Change struct {
 	Path     fieldpath.Path
 	Side     Side

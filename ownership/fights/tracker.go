@@ -91,7 +91,7 @@ type turn struct {
 	isReturn    bool
 	isForced    bool // the turn began with a forced apply that took the field
 
-	previous    value // the side's value before value
+	previous    value // the value that the side had set before value
 	hasPrevious bool
 	reverts     []time.Time // times of the uninterrupted reverts at the end
 }
@@ -104,9 +104,9 @@ func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 	return t.observe(newSnapshot(obj), when)
 }
 
-// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log.
-// If the object has the last observed version, the write changed nothing and is an idle write. The side of a patch
-// may lack its operation: it is Apply if the side has applied the object before.
+// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log. If
+// the object has the last observed version, the write changed nothing and is an idle write. The side of a patch may
+// lack its operation. Then the operation is Apply if the side has an Apply entry in obj, and otherwise Update.
 func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []Finding {
 	next := newSnapshot(obj)
 	h := t.objects[next.object.identity()]
@@ -135,7 +135,7 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 	}
 	touched := next.touchedSince(h.last)
 	changes, isIdle := changesBetween(h.last, next, touched)
-	isIdle = isIdle && !h.isBehind // it may revert changes of the version of which only the Scale was observed
+	isIdle = isIdle && !h.isBehind // the write may revert changes of a version of which only the Scale was observed
 	h.last, h.isBehind = next, false
 	var found []Finding
 	for _, c := range changes {
@@ -230,8 +230,8 @@ func (t *turn) goOn(v value, when time.Time, o Options) {
 	t.previous, t.hasPrevious, t.value, t.last = t.value, true, v, when
 }
 
-// makeRoom forgets the field whose last write is the oldest if the limit is reached. If several fields have the same
-// age, it forgets the first one by path.
+// makeRoom forgets one field if the limit is reached: the field whose last write is the oldest. If several fields have
+// the same age, it forgets the first of them by path.
 func (h *history) makeRoom(limit int) {
 	if len(h.fields) < max(limit, 1) {
 		return

@@ -57,7 +57,7 @@ type Report struct {
 	total    Summary
 	managers map[string]*managerTally
 	kinds    map[string]*kindTally
-	gone     map[GoneVersion]Totals // the keys have no counts
+	gone     map[GoneVersion]Totals // in the keys, Entries and Fields are 0
 	ancient  map[string]bool        // kinds
 	examples map[Finding][]scored
 }
@@ -66,7 +66,7 @@ type managerTally struct {
 	Manager
 	operations, kinds map[string]bool
 	movable           map[string]movable // by kind
-	mixed             map[string]bool    // the kinds with other objects that an upgrade would change too
+	mixed             map[string]bool    // kinds in which an upgrade would also change objects without movable fields
 }
 
 // movable are the Twofold fields of a manager in objects of one kind that an upgrade moves for certain, because both
@@ -92,7 +92,8 @@ func (t *managerTally) addUpdates(e *Example, fields int) {
 }
 
 // toUpgrade selects objects with movable fields: all objects of some kinds or, if that is not possible, one object. It
-// selects no other objects that an upgrade would change. It also returns the number of movable fields.
+// does not select a kind in which an upgrade would also change objects without movable fields. It also returns the
+// number of movable fields.
 func (t *managerTally) toUpgrade() (o advice.Objects, fields int) {
 	objects, first := 0, scored{}
 	for kind, m := range t.movable {

@@ -38,8 +38,8 @@ import (
 type SyntaxError struct {
 	// Path is the path of the member that contains the error.
 	Path Path
-	// Offset is the position of the error in bytes, or the position of the member's name if the name is wrong. It is -1
-	// for a FieldsV1 that is already decoded into maps.
+	// Offset is the position of the error, in bytes. If the name of a member is wrong, Offset is the position of the
+	// name. If the FieldsV1 is already decoded into maps, Offset is -1.
 	Offset int
 	// Reason says what was found and what was expected.
 	Reason string
@@ -281,7 +281,7 @@ func (d *decoder) name() (string, *SyntaxError) {
 	}
 	var space [128]byte
 	text := append(space[:0], d.data[d.pos:end]...)
-	isSimple := true // no escapes except \" and \\, which are the only ones in the names of most keys
+	isSimple := true // no escapes except \" and \\; the names of most keys have no others
 	for end < len(d.data) && d.data[end] != '"' {
 		if d.data[end] == '\\' {
 			end++
@@ -329,7 +329,8 @@ func FromTree(tree map[string]any) (*Set, error) {
 	defer d.release()
 	_, set, err := d.set(tree)
 	if err != nil {
-		// Maps have no order. A second, sorted walk always returns the same error.
+		// Maps have no order, so the first walk may find any of several errors. The second walk is sorted, and always
+		// finds the same error.
 		d.reset()
 		d.depth, d.count, d.ordered = 0, 0, true
 		_, _, err = d.set(tree)

@@ -1,7 +1,7 @@
 // Package fieldpath represents paths of fields in an object, and sets of paths.
 //
 // A [Path] is a sequence of [Element]s. Each element selects one child of a container: a field of a struct or map
-// ([FieldElement]), the item of a keyed list with given key fields ([KeyElement]), the item of a set with a given value
+// ([FieldElement]), the item with given key fields in a keyed list ([KeyElement]), the item with a given value in a set
 // ([ValueElement]), or the item at a position ([IndexElement]). A [Set] is an immutable trie of paths.
 //
 // # Rules

@@ -44,7 +44,7 @@ type Element struct {
 // FieldElement returns the element that selects the field or map entry called name.
 func FieldElement(name string) Element { return Element{kind: fieldKind, text: name} }
 
-// KeyElement returns the element that selects the item of a keyed list with the given key fields. The order of fields
+// KeyElement returns the element that selects the item with the given key fields in a keyed list. The order of fields
 // does not matter, and KeyElement copies them. Values that JSON cannot hold (NaN, channels …) become null.
 func KeyElement(fields ...KeyField) Element {
 	var space [4]KeyField
@@ -81,10 +81,10 @@ func IndexElement(i int) Element {
 // IsField reports whether e selects a field of a struct or an entry of a map by its name.
 func (e Element) IsField() bool { return e.kind == fieldKind }
 
-// IsKey reports whether e selects the item of a keyed list whose key fields have given values.
+// IsKey reports whether e selects an item of a keyed list by the values of its key fields.
 func (e Element) IsKey() bool { return e.kind == keyKind }
 
-// IsValue reports whether e selects the item of a set that has a given value.
+// IsValue reports whether e selects an item of a set by its value.
 func (e Element) IsValue() bool { return e.kind == valueKind }
 
 // IsIndex reports whether e selects an item of a list by its position, counted from 0.

@@ -30,8 +30,8 @@ type Set struct {
 	nodes []node
 }
 
-// node is one element of a level: whether the path that ends with the element is in the set, and the paths below it. It
-// has the fields of its [Element] inline, which keeps it small.
+// node is one element of a level. member reports whether the path that ends with the element is in the set; sub has the
+// paths below the element. The fields of the [Element] are inline, which keeps a node small.
 type node struct {
 	text   string
 	sub    *Set
@@ -83,13 +83,13 @@ type builder struct {
 	size int
 }
 
-// add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. If an
-// element is added twice, both are united. The zero Element is ignored.
+// add adds the paths of sub, below e, to the current level. If member is true, it also adds the path that ends with e.
+// If an element is added twice, the paths of both calls are united. The zero Element is ignored.
 func (b *builder) add(e Element, member bool, sub *Set) {
 	b.nodes = appendNode(b.nodes, e, member, sub)
 }
 
-// appendNode appends the node of e to nodes, unless neither e itself nor a path below it is in the set.
+// appendNode appends the node of e to nodes if e itself or a path below e is in the set.
 func appendNode(nodes []node, e Element, member bool, sub *Set) []node {
 	if sub.IsEmpty() {
 		sub = nil
@@ -117,8 +117,8 @@ func (b *builder) reset() {
 	b.room, b.sets, b.size = nil, nil, 0
 }
 
-// pop removes the nodes that were added since the call of level that returned level, and returns them as a set; nil if
-// there are none.
+// pop removes the nodes of the level that begins at the position level, and returns them as a set; nil if the level has
+// no nodes.
 func (b *builder) pop(level int) *Set {
 	nodes := b.nodes[level:]
 	b.nodes = b.nodes[:level]

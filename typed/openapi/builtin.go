@@ -89,7 +89,7 @@ var lease = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1",
 // ObjectMeta returns the type of metadata in built-in kinds.
 func ObjectMeta() *typed.Type { return objectMeta(false) }
 
-// objectMeta returns the type of metadata. It accepts unknown fields if preserve is true.
+// objectMeta returns the type of metadata. If preserve is true, the type accepts unknown fields.
 func objectMeta(preserve bool) *typed.Type {
 	types := Builtin()
 	if preserve {

@@ -31,9 +31,10 @@ const (
 	atomicModel  = "__untyped_atomic_"
 )
 
-// Compile compiles models. The keys of models are the names that references use. A model describes the kinds in its
-// extension x-kubernetes-group-version-kind; if several models describe a kind, the last one by name is used.
-// preserveUnknownFields makes all structs accept undeclared fields. The error joins a [SchemaError] for each fault.
+// Compile compiles models. The keys of models are the names that references use. The extension
+// x-kubernetes-group-version-kind of a model lists the kinds that the model describes. If several models describe the
+// same kind, the model whose name sorts last is used. preserveUnknownFields makes all structs accept undeclared fields.
+// The error joins a [SchemaError] for each fault.
 func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Registry, error) {
 	return compileKinds(models, nil, compiler{preserve: preserveUnknownFields})
 }
@@ -235,7 +236,7 @@ func (c *compiler) scalarOf(typ, format string) typed.Type {
 	case "boolean":
 		return typed.Type{Scalar: typed.Boolean}
 	case "string":
-		// A string with a format may also be written as another scalar, except for byte.
+		// A string with a format other than byte may also be written as another scalar.
 		switch format {
 		case "", "byte":
 			return typed.Type{Scalar: typed.String}

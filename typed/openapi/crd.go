@@ -45,13 +45,13 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, in JSON or YAML: its kind at each version
-// in spec.versions, served or not. It does not keep references to the document.
+// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, in JSON or YAML. The result has the kind
+// at each version in spec.versions, including versions that are not served, and keeps no references to the document.
 //
-// CompileCRD completes the schema of a version as a server does. Whatever the schema says, in the object and in every
-// embedded resource, apiVersion and kind are strings, and metadata has the type that it has in built-in kinds. Keywords
-// that a server drops, such as x-kubernetes-patch-strategy, have no effect. Without a schema, a version is free-form,
-// including its metadata.
+// CompileCRD completes the schema of a version as a server does. In the object and in every embedded resource,
+// apiVersion and kind become strings, and metadata gets the type of metadata in built-in kinds, whatever the schema
+// says. Keywords that a server drops, such as x-kubernetes-patch-strategy, have no effect. Without a schema, a version
+// is free-form, including its metadata.
 //
 // The error is the decoder's error, or joins a [SchemaError] for each fault.
 func CompileCRD(document []byte) (*Registry, error) {

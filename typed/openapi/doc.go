@@ -37,5 +37,5 @@
 //
 // Without the option Complete, a $ref to a missing model is not an error, because documents are often incomplete: the
 // field gets a type without shapes, so only objects that use the field are rejected. A map type beside a $ref to a
-// scalar, and a model that is only a $ref, have the same result.
+// scalar, and a model that is only a $ref, also result in a type without shapes.
 package openapi

@@ -97,7 +97,7 @@ func (c *compiler) patchStrategy(extensions map[string]any) listOf {
 	return keyedBy([]string{name})
 }
 
-// keyedBy returns the constructor of a list keyed by keys; of a set if keys is empty.
+// keyedBy returns the constructor of a list keyed by keys. If keys is empty, it returns the constructor of a set.
 func keyedBy(keys []string) listOf {
 	if len(keys) == 0 {
 		return typed.SetList
@@ -145,8 +145,8 @@ func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
 	return out
 }
 
-// plain returns a copy of a default as a plain JSON tree. Decoders often return a whole number as a float; in the key
-// of an item it must be an integer, as in objects.
+// plain returns a copy of a default as a plain JSON tree. Decoders often return a whole number as a float. In the key
+// of an item, this number must be an integer, as in objects.
 func plain(v any) any {
 	return trees.CopyWith(v, func(leaf any) any {
 		leaf = trees.Number(leaf)

@@ -49,9 +49,9 @@ func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	return nil
 }
 
-// HasStatus reports whether the status of a kind is a subresource. This is known from the kind's
-// CustomResourceDefinition, for each version, or from the paths of a server's OpenAPI document. Without either, as for
-// built-in kinds, HasStatus is true for kinds whose objects have metadata and a status.
+// HasStatus reports whether the status of a kind is a subresource. A CustomResourceDefinition says this for each
+// version of its kind, and a server's OpenAPI document says it by its paths. For kinds from other sources, such as
+// built-in kinds, HasStatus is true if the kind's objects have metadata and a status.
 func (r *Registry) HasStatus(gvk schema.GroupVersionKind) bool {
 	k, ok := r.all()[gvk]
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// V3Option is an option of [CompileV3]: [Complete].
+// V3Option is an option of [CompileV3]. The only option is [Complete].
 type V3Option uint8
 
 // Complete is for a document of objects that no Kubernetes API server defines. Whatever its schema says, each kind gets
@@ -29,8 +29,8 @@ type V3Option uint8
 const Complete V3Option = 1
 
 // CompileV3 compiles an OpenAPI v3 document in JSON or YAML, such as the one that servers publish at
-// /openapi/v3/api/v1. References must be within the document; use [Union] for several documents. A schema describes the
-// kinds in its extension x-kubernetes-group-version-kind.
+// /openapi/v3/api/v1. References must be within the document; use [Union] for several documents. The extension
+// x-kubernetes-group-version-kind of a schema lists the kinds that the schema describes.
 func CompileV3(document []byte, options ...V3Option) (*Registry, error) {
 	parsed, err := parseV3(document)
 	if err != nil {
@@ -116,8 +116,8 @@ func decodeV3(data []byte) (map[string]*spec.Schema, error) {
 	return decodeModels(parsed.Components.Schemas)
 }
 
-// inWords returns err. If it is a decoder's error about a value of the wrong type, the result does not name the Go
-// type.
+// inWords returns err. If err is a decoder's error about a value of the wrong type, the result is an error that does
+// not name the Go type.
 func inWords(err error) error {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {

@@ -15,8 +15,8 @@ const (
 	// maxShapes is the maximal number of sets of key fields that are indexed for one list. A list whose keys changed
 	// has two sets. Only malicious objects have more, and each set costs an index.
 	maxShapes = 8
-	// maxPartial is the maximal number of key fields in an element for which Find also considers items that lack some
-	// of these fields.
+	// maxPartial bounds the search for items that lack some key fields of an element: Find considers such items only
+	// for elements with at most maxPartial key fields.
 	maxPartial = 4
 )
 
