@@ -51,7 +51,7 @@ func (s *Server) chain(authn authenticator.Request, paths http.Handler) http.Han
 	h := s.serve(paths)
 	h = filters.WithAuthorization(h, s.options.Authorizer, codecs)
 	h = impersonation.WithConstrainedImpersonation(h, s.options.Authorizer, codecs)
-	// withLimits limits the requests; this filter only feeds metrics.
+	// This filter only feeds metrics. withLimits, which is called before it, limits the requests.
 	h = genericfilters.WithMaxInFlightLimit(h, s.options.Limits.Requests, s.options.Limits.Requests, isLongRunning)
 	h = s.withLimits(h)
 	h = filters.WithAudit(h, sink, policy, isLongRunning)

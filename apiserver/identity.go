@@ -26,7 +26,7 @@ type identity struct {
 const validity = 10 * 365 * 24 * time.Hour
 
 // newIdentity creates a CA and, if serving is nil, a server certificate for loopback and for hosts, which are DNS names
-// and IP addresses. The server also asks clients for certificates of clientCAs, which may be nil.
+// and IP addresses. The server requests client certificates from this CA or from clientCAs, which may be nil.
 func newIdentity(
 	now time.Time, hosts []string, serving *tls.Certificate, clientCAs *x509.CertPool,
 ) (*identity, error) {
@@ -34,7 +34,7 @@ func newIdentity(
 	if err != nil {
 		return nil, err
 	}
-	// The certificates are valid by Options.Now and by the real clock, with which clients check them.
+	// Clients check certificates by the real clock, which may be behind Options.Now, or ahead of it.
 	from := min(now.Unix(), time.Now().Unix())
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tenure-ca"},

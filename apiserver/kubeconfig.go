@@ -93,8 +93,8 @@ func removeUsers(config *clientcmdapi.Config, name string) {
 	}
 }
 
-// freeName returns a context name that config does not contain, or whose context belongs to this server or to a server
-// that has ended.
+// freeName returns a name for the server's context. Either config has no context of this name, or the context belongs
+// to this server or to a server that has ended.
 func (r *Running) freeName(config *clientcmdapi.Config) string {
 	name := contextName
 	for i := 2; ; i++ {
@@ -114,8 +114,8 @@ func (r *Running) freeName(config *clientcmdapi.Config) string {
 // answerTimeout is the timeout for a server to respond.
 const answerTimeout = 2 * time.Second
 
-// hasEnded reports whether a cluster in a kubeconfig is a server of this package on this machine that has ended:
-// nothing listens on its port, or a server with another certificate does.
+// hasEnded reports whether a cluster in a kubeconfig is a server of this package on this machine that has ended. Then
+// nothing listens on its port, or a server with another certificate listens there.
 func hasEnded(c *clientcmdapi.Cluster) bool {
 	u, err := url.Parse(c.Server)
 	if err != nil || len(c.CertificateAuthorityData) == 0 {

@@ -187,8 +187,8 @@ type Observer interface {
 
 // Limits limit the cost of requests. A field that is zero has its default.
 //
-// A user, or the ServiceAccounts of a namespace together, may use a quarter of Bodies, Requests and Watches, or one
-// request if that is more. Health checks, and requests of users in group system:masters, are exempt from these limits.
+// A user may use a quarter of Bodies, Requests and Watches. All ServiceAccounts of a namespace are treated as one user.
+// A single request may exceed the quarter. Health checks and group system:masters are exempt from these limits.
 //
 // The memory that a body needs when it is decoded is limited too (spec rule 12.9). The memory of its Go structs, and of
 // the values in its YAML, is limited in proportion to the size of the body. Copies of YAML aliases may add at most Body

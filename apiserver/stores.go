@@ -63,7 +63,7 @@ type observed struct {
 	storage.Interface
 	server *Server
 	prefix string
-	// deleting maps the keys of objects to the times at which they got their deletionTimestamps.
+	// deleting maps the key of an object to the time at which the object got its deletionTimestamp.
 	deleting sync.Map
 }
 
@@ -195,7 +195,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// stamp sets the UID and the creationTimestamp of a new object, if the options have their own UIDs or their own clock.
+// stamp sets the UID of a new object if Options.NewUID is set, and its creationTimestamp if Options.Now is set.
 func (o *Options) stamp(obj runtime.Object) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -214,8 +214,8 @@ func (o *Options) stamp(obj runtime.Object) {
 	}
 }
 
-// stampDeletion corrects the deletionTimestamp that an update has set, if the options have their own clock: the object
-// gets the end of the grace period by this clock. before is the deletionTimestamp before the update.
+// stampDeletion replaces the deletionTimestamp that an update has set, if Options.Now is set. The new deletionTimestamp
+// is the end of the grace period by this clock. before is the deletionTimestamp before the update.
 func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m, err := meta.Accessor(obj)
 	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
@@ -229,8 +229,8 @@ func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m.SetDeletionTimestamp(&end)
 }
 
-// replaceValues replaces the value before with the value after in labels. A Job's strategy has set these labels to the
-// UID that the Job had before stamp.
+// replaceValues sets the labels whose value is before to after. It is for the labels of a Job that contain its UID: the
+// Job's strategy sets these labels before stamp replaces the UID.
 func replaceValues(labels map[string]string, before, after string) {
 	for name, value := range labels {
 		if value == before {

@@ -23,11 +23,11 @@ import (
 //   - The bytes of a write that waits for its client are counted for the server and for the user (type unread). If
 //     Limits.UnreadPerUser is exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded,
 //     it ends a watch or list of the user with the most unread bytes. In both cases it ends the response whose client
-//     has read nothing for the longest time. Unless twice the limit is exceeded, it spares clients that have read
-//     something within the last second (patience). No write waits for other clients.
+//     has read nothing for the longest time. It spares clients that have read something within the last second
+//     (patience), but only up to twice the limit. No write waits for other clients.
 //   - Limits.Write, 30 s by default, is the time to read one event of a watch, or the whole response of another
-//     request. When it is over, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream. The
-//     client of a watch then watches again, from the resourceVersion that it has read last.
+//     request. If a client needs longer, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream.
+//     The client of a watch then watches again, from the resourceVersion that it has read last.
 //   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions) ends with 410 Expired. This
 //     includes a watch that has not read all objects that existed at its start. The client then lists again.
 
@@ -101,7 +101,7 @@ func (u *unread) begin(w *unreadWriter, p piece) {
 	}
 }
 
-// most returns the user with the most bytes, except a user whose longest waiting write is w.
+// most returns the user with the most bytes. It skips the user of w if w is this user's longest waiting write.
 func (u *unread) most(w *unreadWriter) (most *waiting) {
 	if u.all.bytes <= u.limits.Unread {
 		return nil
@@ -114,9 +114,9 @@ func (u *unread) most(w *unreadWriter) (most *waiting) {
 	return most
 }
 
-// endOne ends the longest waiting write of a user if over, the number of bytes above a limit, is positive. It never
-// ends the write that is passed as but. Unless twice the limit is exceeded, it spares a write whose client has read
-// within patience. It returns whether it has ended a write. The caller holds mu.
+// endOne ends the longest waiting write of a user if a limit is exceeded. over is the number of bytes above the limit.
+// The write in the parameter but is never ended. Up to twice the limit, endOne also spares a write whose client has
+// read within patience. It returns whether it has ended a write. The caller holds mu.
 func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
 	if over <= 0 || user == nil {
 		return false

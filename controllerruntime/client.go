@@ -36,8 +36,8 @@ type Options struct {
 	Cache cache.Cache
 	// Skip selects the applies that may be skipped if they would change nothing; nil selects all.
 	Skip func(kind schema.GroupVersionKind, isDryRun bool) bool
-	// Resolve decides conflicts, given the metadata of the live object; policy.Policy.Resolve is such a function, whose
-	// rules are written in Go or in a file. It returns a decision for each conflict. If Resolve is nil, or a decision is
+	// Resolve returns a decision for each conflict; live is the metadata of the live object. The method Resolve of a
+	// policy.Policy is such a function; its rules are written in Go or in a file. If Resolve is nil, or a decision is
 	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// UpgradeFrom are the names of the managers with which this controller updated the objects before it used apply.
@@ -57,8 +57,8 @@ type Options struct {
 	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
 	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.
 	Shadow float64
-	// Metrics is where the metrics in the package comment are registered (metrics.Registry); nil means nowhere. Clients
-	// with the same registry share their metrics.
+	// Metrics is the registry for the metrics that the package comment lists, usually metrics.Registry. If Metrics is
+	// nil, no metrics are registered. Clients with the same registry share their metrics.
 	Metrics prometheus.Registerer
 	// Refresh is the interval at which the client looks for changed schemas of built-in kinds; 0 means 10 minutes.
 	Refresh time.Duration

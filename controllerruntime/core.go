@@ -116,8 +116,8 @@ type request struct {
 	manager     string
 	force       bool
 	dryRun      []string
-	// form is the type into which the response is decoded, if any; identity is the impersonated user. The response
-	// depends on both.
+	// form is the type into which the response is decoded; nil for none. identity is the impersonated user. The
+	// response depends on form and identity.
 	form     reflect.Type
 	identity string
 }
@@ -215,7 +215,7 @@ func (c *core) look(ctx context.Context, reader client.Reader, d *decision) (why
 	return why
 }
 
-// typesOf returns the types of a kind. A non-empty why says that something that is not watched may affect its objects.
+// typesOf returns the types of a kind. If applies of this kind can't be skipped, why is the reason.
 func (c *core) typesOf(
 	ctx context.Context, kind schema.GroupVersionKind, subresource string,
 ) (t *openapi.Registry, why string) {
@@ -255,7 +255,7 @@ func (c *core) typesOf(
 	return published("")
 }
 
-// cachedOf returns the cached object of a request, or nil. A non-empty why says that the object can't be the response.
+// cachedOf returns the cached object of a request, or nil. If this object can't be the response, why is the reason.
 func (c *core) cachedOf(ctx context.Context, reader client.Reader, r request) (obj client.Object, why string) {
 	obj = newObject(c.scheme, r.kind)
 	if c.options.Cache != nil {
@@ -363,7 +363,8 @@ func (c *core) readLive(ctx context.Context, with client.Client, r request) (*un
 	return c.live.Resource(mapping.Resource).Namespace(r.key.Namespace).Get(ctx, r.key.Name, metav1.GetOptions{})
 }
 
-// versionIn returns the resourceVersion of the object in a server's response; empty if the response is another object.
+// versionIn returns the resourceVersion of the object in a server's response; "" if a subresource responds with another
+// object, such as a Scale.
 func versionIn(served *unstructured.Unstructured, subresource string) string {
 	if subresource != "" && subresource != "status" {
 		return ""

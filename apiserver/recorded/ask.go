@@ -1,7 +1,7 @@
 // Package recorded sends recorded requests to a server and compares its responses with kube-apiserver's.
 //
 // A [Replayer] sends single requests. In requests, it replaces generated values of the recorded server
-// (resourceVersions, UIDs, tokens) by the values that the tested server generated in the same place. In responses, it
+// (resourceVersions, UIDs, tokens) by the values that the tested server generated instead. In responses, it
 // ignores generated values. [Replayer.Run] sends the requests of a whole [Trace], the life of one object.
 // [Replayer.Replay] also sets the server's clock to the recorded times, and compares the responses. [Replayer.Record]
 // replaces the responses in the trace. The command conformance uses Run to find the rules of server-side apply that a
@@ -47,10 +47,10 @@ type Replayer struct {
 	otherVersion bool
 	// namespace replaces the namespace default, unless it is empty.
 	namespace string
-	versions  map[string]string // recorded resourceVersions to this server's
+	versions  map[string]string // maps recorded resourceVersions to this server's
 	uids      map[string]string
 	tokens    map[string]string
-	entries   map[string]any // recorded managed fields entries, as text, to this server's entries, whose times differ
+	entries   map[string]any // maps recorded managed fields entries, as text, to this server's, whose times differ
 	// defined maps the names of the CustomResourceDefinitions that the replayer created to their last spec, as JSON.
 	defined map[string]string
 }

@@ -18,8 +18,8 @@ import (
 // Patience is how long a server may take to serve a definition, or to delete something.
 const Patience = time.Minute
 
-// Await calls isDone until isDone returns true, even if isDone returns errors. After Patience, Await returns an error
-// that begins with the text otherwise.
+// Await calls isDone until isDone returns true, even if isDone returns errors. After Patience, Await returns an error;
+// the parameter otherwise is the beginning of its message.
 func Await(ctx context.Context, otherwise string, isDone func() (bool, error)) error {
 	var last error
 	ask := func(context.Context) (done bool, _ error) {

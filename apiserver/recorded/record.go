@@ -107,9 +107,9 @@ func keyOf(entry any) map[string]any {
 	return key
 }
 
-// clockOf returns the server's clock at a write. date is the time of the response. If no managed fields entry has the
-// time date, but an entry has a time one second earlier, the result is this earlier time. Otherwise, the result is
-// date.
+// clockOf returns the server's clock at a write. date is the time of the response, which may be one second after the
+// write. If a managed fields entry has this earlier time, and none has the time date, the result is the earlier time.
+// In all other cases, it is date.
 func clockOf(written map[string]any, date time.Time) time.Time {
 	u := unstructured.Unstructured{Object: written}
 	for _, e := range u.GetManagedFields() {

@@ -183,7 +183,8 @@ func writeManifests(path string, n, tag int) error {
 	return errors.Join(out.Flush(), file.Close())
 }
 
-// run runs a command, discards its output, and prints a row. Exit status 1 means a plan with changes.
+// run runs a command, discards its output, and prints a row. Exit status 1 without an error message is a success: it
+// means that a plan has changes.
 func (b *bench) run(ctx context.Context, program, line, kubeconfig string) error {
 	cmd := exec.CommandContext(ctx, program, append(strings.Fields(line), "--kubeconfig", kubeconfig)...)
 	var errs bytes.Buffer

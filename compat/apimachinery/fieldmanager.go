@@ -110,10 +110,10 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 	return e, nil
 }
 
-// emptyObject returns the object that a create starts from, at the version of the kind; nil if this object has only an
-// apiVersion and a kind. versioned is an object at the version of the kind, or nil. The creater makes the object,
-// except for the Scale of a custom resource: for a Scale, the creater would make an unstructured object, which the
-// converter rejects, so emptyObject makes a struct of versioned's type.
+// emptyObject returns the object that a create starts from, at the version of the kind. The result is nil if this
+// object would have only an apiVersion and a kind. versioned is an object at the version of the kind, or nil. Usually
+// the creater makes the object. But for the Scale of a custom resource, the creater makes an unstructured object, which
+// the converter rejects. Then emptyObject makes a struct of versioned's type.
 func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
 	empty, err := m.creater.New(m.kind)
 	if err == nil {
@@ -228,10 +228,10 @@ func statusError(err error) error {
 	return err
 }
 
-// Update computes managed fields as Update in package fieldmanager does, and sets them in obj. obj, at the hub version,
-// is the object that a create, update or patch is about to store in place of live. Update returns obj itself, and
-// changes nothing else in it. live is nil for an object that does not exist yet. Unchanged entries may share memory
-// with live's.
+// Update computes managed fields as Update in package fieldmanager does, sets them in obj, and returns obj itself. It
+// changes nothing else in obj. obj is the object that a create, update or patch is about to store in place of live, at
+// the hub version. live is nil for an object that does not exist yet. Unchanged entries of obj may share memory with
+// the entries of live.
 //
 // If Update fails, obj is not changed. If either object has no metadata, nothing is tracked, and obj is returned
 // unchanged.

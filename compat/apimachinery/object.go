@@ -93,7 +93,8 @@ func copiedWithoutEntries(obj runtime.Object) runtime.Object {
 	return obj.DeepCopyObject()
 }
 
-// copyLastApplied makes the last-applied annotation of obj the same as in after, in place, if obj has the annotation.
+// copyLastApplied copies the last-applied annotation of after to obj, in place, or removes it from obj if after lacks
+// it. If obj does not have the annotation, copyLastApplied does nothing.
 func copyLastApplied(obj, after runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

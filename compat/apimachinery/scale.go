@@ -30,8 +30,8 @@ func ValidateManagedFields(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// ResourcePathMappings is upstream's type: the path of the replicas at each group version of a resource; nil for a
-// version without the scale subresource.
+// ResourcePathMappings is upstream's type. It maps each group version of a resource to the path of the replicas, or to
+// nil if the version has no scale subresource.
 type ResourcePathMappings = upstream.ResourcePathMappings
 
 // ScaleHandler converts managed fields between an object and its scale subresource.

@@ -59,8 +59,8 @@ func reaction(all testing.ObjectTracker) testing.ReactionFunc {
 	}
 }
 
-// dryRunOf returns, for a dry run, the name of the object and the write without the dry run option, for a separate
-// tracker. For any other action, write is nil.
+// dryRunOf returns the object's name and the write of a dry run. The returned write lacks the dry run option, because a
+// scratch tracker stores its result. If action is not a dry run, write is nil.
 func dryRunOf(action testing.Action) (name string, write testing.Action) {
 	var dryRun []string
 	switch a := action.(type) {

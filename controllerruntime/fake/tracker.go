@@ -88,7 +88,7 @@ func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, na
 	if err != nil {
 		return err
 	}
-	if w.live == nil { // otherwise, the tracker rejects it
+	if w.live == nil { // if the object exists, the tracker rejects the create
 		obj.GetObjectKind().SetGroupVersionKind(w.kind) // typed clients omit the kind
 		if obj, err = w.manager.Update(nil, obj, o.FieldManager); err != nil || isDryRun(o.DryRun) {
 			return err
@@ -128,7 +128,7 @@ func (t *tracker) update(gvr schema.GroupVersionResource, obj runtime.Object, na
 	if err != nil {
 		return err
 	}
-	if w.live != nil { // otherwise, the tracker rejects it
+	if w.live != nil { // if the object does not exist, the tracker rejects the update
 		if obj, err = w.manager.Update(w.live, obj, manager); err != nil || isDryRun(dryRun) {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 // suite is a third-party test suite in the module cache.
 type suite struct {
 	name string
-	// tree is the set of modules to test with: kubernetes or libraries, with Tenure; stock, the published libraries;
-	// or wrapped, where clients respond to dry runs of applies themselves.
+	// tree is the name of the modules to test with. kubernetes and libraries are modules with Tenure. stock has the
+	// published libraries. In wrapped, clients respond to dry runs of applies themselves.
 	tree     string
 	packages []string
 	args     []string // for go test
@@ -20,14 +20,13 @@ type suite struct {
 	etcd bool
 	// envtest is true if the suite runs on the servers of tenure envtest.
 	envtest bool
-	// run runs a suite that needs a cluster; if run is nil, go test runs in the tree. The field on names the server for
-	// the suite.
+	// run runs a suite that needs a cluster; on is the name of the suite's server. If run is nil, go test runs in the
+	// tree.
 	run func(r *runner, ctx context.Context, s suite, log io.Writer) error
 	on  string
 	// quick is true for suites that run in CI: small modules that recompile little of Kubernetes.
 	quick bool
-	// differences explains failing tests, by name: with a number in doc/differences.md, or with another reason in a
-	// few words.
+	// differences maps the names of failing tests to a reason: a number in doc/differences.md, or a few words.
 	differences map[string]string
 }
 

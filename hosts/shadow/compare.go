@@ -113,9 +113,9 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 	return a, errors.Join(errs...)
 }
 
-// clock returns the time of upstream's write: the time of the newest entry that may have been written during the call,
-// otherwise the time of the call. An entry in the live object may have a later time, from a server whose clock is
-// ahead; such entries are ignored.
+// clock returns the time of upstream's write. This is the time of the newest entry that may have been written during
+// the call. If there is no such entry, it is the time of the call. clock ignores entries with a later time: a server
+// whose clock is ahead has written them into the live object.
 func (w *write) clock() time.Time {
 	if w.result == nil {
 		return w.at

@@ -37,12 +37,12 @@ func (a *answers) numberOfError(w *write) string {
 	return unexplained
 }
 
-// lost are the fields of an intent that change when it is converted to the versions of entries and back. A field is
-// given by the names in its path, up to the first list.
+// lost are the fields of an intent that change when the intent is converted to the versions of entries and back. Each
+// field is a list of the names in its path, up to the first list item: .spec.ports[0].name becomes spec, ports.
 type lost [][]string
 
-// lostFields returns the fields that upstream lost by difference 25: to remove fields that the manager dropped,
-// upstream converts the merged object to other versions. It returns nil if upstream did not convert.
+// lostFields returns the fields that upstream lost because it converted the merged object to other versions, to remove
+// fields that the manager dropped (difference 25). It returns nil if upstream did not convert.
 func (a *answers) lostFields(w *write) (out lost) {
 	if !a.prunesElsewhere(w) {
 		return nil
@@ -81,7 +81,7 @@ func (l lost) around(field []string) bool {
 	})
 }
 
-// explainConflicts reports whether each conflict that only one of the two errors has is about a lost field.
+// explainConflicts reports whether each conflict that only one of the engines returns is about a lost field.
 func (a *answers) explainConflicts(w *write) bool {
 	isOther := func(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 	l := a.lostFields(w)
@@ -228,8 +228,8 @@ func (a *answers) numberOfObject(w *write, paths []differing) string {
 	return unexplained
 }
 
-// lacksItemOfDefaults reports whether upstream lacks a list item that live and Tenure's object have and that is {} in
-// the intent: its key fields have default values, so nobody owns a field of the item.
+// lacksItemOfDefaults reports whether a list item is {} in the intent, exists in live and in Tenure's object, and is
+// missing in upstream's object. The key fields of such an item have default values, so nobody owns a field of the item.
 func (a *answers) lacksItemOfDefaults(p differing) bool {
 	list := func(v any) []any { items, _ := v.([]any); return items }
 	wanted, _ := at(a.obj, p.path)

@@ -27,7 +27,7 @@ const (
 	QueueVariable  = "TENURE_SHADOW_QUEUE"
 	FolderVariable = "TENURE_SHADOW_TRACES"
 	TracesVariable = "TENURE_SHADOW_MAX_TRACES"
-	// SecretsVariable allows values of Secrets in traces and in the log if it is true.
+	// SecretsVariable is the variable for Options.Secrets: "true" allows values of Secrets in traces and in the log.
 	SecretsVariable = "TENURE_SHADOW_SECRETS"
 )
 

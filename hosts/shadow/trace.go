@@ -148,8 +148,8 @@ func (w *write) path(a *answers) string {
 	return path + "/" + plural.Resource + "/unnamed"
 }
 
-// response returns the response of a server. If only times of entries changed, a server stores nothing, and the
-// response is live. If anything else changed, the response has another resourceVersion than live.
+// response returns the response of a server. If nothing changed except times of entries, a server stores nothing, and
+// responds with the live object. If anything else changed, the response has another resourceVersion than live.
 func response(a *answers) (int, map[string]any) {
 	if err := a.upstreamErr; err != nil {
 		status := metav1.Status{

@@ -38,9 +38,9 @@ type opened struct {
 	prefix string
 }
 
-// A list contains all objects of a resource, by namespace and name. It reads all objects once. When an object is
-// written later, it reads this object again: before the response if this server wrote the object, otherwise when the
-// watch receives the write.
+// A list contains all objects of a resource, by namespace and name. It reads all objects once. Later it reads only
+// written objects again. If this server writes an object, the list reads the object before the response. If another
+// server writes an object, the list reads the object when the watch reports the write.
 type list[T metav1.Object] struct {
 	ctx     context.Context
 	storage opened

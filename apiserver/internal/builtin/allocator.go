@@ -23,7 +23,7 @@ type bitmap struct {
 
 	lock    sync.Mutex
 	numbers *allocator.AllocationBitmap
-	seen    string // numbers equals the RangeAllocation with this resourceVersion
+	seen    string // resourceVersion of the RangeAllocation that numbers was read from or stored in; "" if unknown
 }
 
 // newBitmap returns a factory of bitmaps that are stored under a key.

@@ -40,8 +40,8 @@ import (
 	accounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 )
 
-// core opens the storages of the core group. It does not use kube-apiserver's provider, which starts informers and
-// controllers for the addresses of Services: here, allocations are only in the storage.
+// core opens the storages of the core group. It does not use kube-apiserver's provider, because that provider starts
+// informers and controllers for the addresses of Services. This server allocates addresses only in the storage.
 func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	info = genericapiserver.NewDefaultAPIGroupInfo("", legacyscheme.Scheme, legacyscheme.ParameterCodec, Codecs())
 	out := map[string]rest.Storage{}

@@ -93,8 +93,8 @@ func openers(options Options) []*opener {
 	return out
 }
 
-// storageVersions are the storage versions of kinds whose storage version or storage group differs from the served
-// version or group.
+// storageVersions maps a served kind to the kind in the storage if they differ in version or group. For example, Events
+// of events.k8s.io/v1 are stored as Events of v1.
 var storageVersions = map[schema.GroupVersionKind]schema.GroupVersionKind{
 	{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: {Group: "autoscaling", Version: "v2",
 		Kind: "HorizontalPodAutoscaler"},
@@ -174,5 +174,5 @@ func (o *opener) ResourceExplicitlyEnabled(schema.GroupVersionResource) bool { r
 // VersionExplicitlyEnabled returns false, because versions are served by default too.
 func (o *opener) VersionExplicitlyEnabled(schema.GroupVersion) bool { return false }
 
-// AnyResourceForGroupEnabled returns true: a group is opened for one of its resources.
+// AnyResourceForGroupEnabled returns true, because a group is opened only if it has a served resource.
 func (o *opener) AnyResourceForGroupEnabled(string) bool { return true }

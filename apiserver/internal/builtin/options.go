@@ -125,7 +125,7 @@ func (c codecs) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersio
 }
 
 // DefinitionScheme has the kinds of apiextensions.k8s.io. It equals the scheme in package apiserver of
-// k8s.io/apiextensions-apiserver, which has many more dependencies.
+// k8s.io/apiextensions-apiserver. That package is not imported, because it has many more dependencies.
 var DefinitionScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	apiextensionsinstall.Install(scheme)

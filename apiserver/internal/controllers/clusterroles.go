@@ -43,8 +43,8 @@ func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 		for i, obj := range list {
 			roles[i] = obj.(*rbacv1.ClusterRole)
 		}
-		// A role may select a role with an aggregationRule, so its rules may need several rounds. If roles select each other,
-		// the order of their rules may never become stable, so the number of rounds is limited.
+		// If a role selects another role that aggregates rules itself, the first role may need several rounds. If roles
+		// select each other, the order of their rules may never become stable, so the number of rounds is limited.
 		for range roles {
 			isStable := true
 			for i, role := range roles {

@@ -63,8 +63,8 @@ type coerceOptions struct {
 	stored bool
 }
 
-// coerce makes an object valid in the way that decoding into a Go type would: it converts metadata to its type, and
-// prunes unknown fields and nulls that the schema does not allow. It returns the paths of the unknown fields.
+// coerce changes an object as decoding into a Go type would: it converts metadata to its type, removes unknown fields,
+// and removes nulls if the schema does not allow them. It returns the paths of the unknown fields.
 func (s *schemas) coerce(u *unstructured.Unstructured, o coerceOptions) ([]string, error) {
 	gvk := u.GroupVersionKind()
 	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{

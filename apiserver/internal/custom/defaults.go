@@ -10,9 +10,9 @@ import (
 // A defaulter sets the defaults of a structural schema, up to a size limit.
 //
 // A small body can request a huge object: if the items of a list have a default of 100 KB, each "{}" in the list adds
-// 100 KB. So check counts the bytes of the missing defaults before they are set, and stops at the limit. Both passes
-// skip parts of the schema without defaults: their cost depends on the size of the object and the defaults, not on the
-// size of the schema.
+// 100 KB. So check counts the bytes of the missing defaults before they are set, and stops at the limit. Counting and
+// setting skip the parts of the schema that have no defaults. Therefore the cost depends on the size of the object and
+// of the defaults, not on the size of the schema.
 type defaulter struct {
 	schema *structuralschema.Structural // the parts that contain defaults; nil if no part does
 	limit  int64                        // maximum size of the defaults of one object, in bytes

@@ -66,8 +66,8 @@ type Definition struct {
 // End ends the watches of the resources.
 func (d *Definition) End() { d.end() }
 
-// NewDefinition returns the Definition of a valid CustomResourceDefinition. read returns the CustomResourceDefinition,
-// which may be newer, with its schemas. If read is nil, the Definition keeps crd.
+// NewDefinition returns the Definition of a valid CustomResourceDefinition. read returns the stored
+// CustomResourceDefinition with its schemas; it may be newer than crd. If read is nil, the Definition keeps crd.
 func NewDefinition(
 	crd *apiextensionsv1.CustomResourceDefinition, read func() (*apiextensionsv1.CustomResourceDefinition, error),
 	options Options,

@@ -178,7 +178,8 @@ func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 	response.Bytes(w, r, header.Get("Content-Type"), data)
 }
 
-// accept negotiates the media type: JSON, or protobuf under one of two names. A protobuf response has the first name.
+// accept negotiates the media type: JSON or protobuf. Clients may request protobuf as "….v3.v1.0+protobuf" or as
+// "….v3@v1.0+protobuf"; a response always has the name without @.
 func accept(r *http.Request, version string) (mediaType string, binary, ok bool) {
 	protobuf := "com.github.proto-openapi.spec." + version + ".v1.0+protobuf"
 	header := r.Header.Get("Accept")

@@ -42,11 +42,11 @@ type Options struct {
 	Client *restclient.Config
 	// Hooks are the admission hooks of the host.
 	Hooks hooks.Hooks
-	// Authorizer is the variable authorizer of CEL expressions.
+	// Authorizer decides the checks of CEL expressions that use the variable "authorizer".
 	Authorizer authorizer.Authorizer
 	// OpenAPI returns the OpenAPI 3 document of a group version of this server, in JSON.
 	OpenAPI func(schema.GroupVersion) ([]byte, error)
-	// Webhooks limit the calls of webhooks, Services resolve the Services that webhooks name.
+	// Webhooks limit the calls of webhooks. Services resolve the Services that webhooks name.
 	Webhooks webhooks.Limits
 	Services webhooks.Services
 	// Disabled are the names of compiled plugins that are not called.

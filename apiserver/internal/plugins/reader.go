@@ -40,7 +40,7 @@ func (l *live) GetByKey(key string) (any, bool, error) {
 // List returns all objects.
 func (l *live) List() []any { return l.in("") }
 
-// Index returns the objects in the same namespace as like, which is an object.
+// Index returns the objects in the namespace of the object like.
 func (l *live) Index(_ string, like any) ([]any, error) {
 	o, err := meta.Accessor(like)
 	if err != nil {

@@ -30,8 +30,8 @@ type Resource struct {
 	Verbs        []string      `json:"verbs"`
 	Subresources []Subresource `json:"subresources,omitempty"`
 
-	// Stored is the storage version: the group, version and kind in storage. The group may
-	// differ from Group: Events are stored as core/v1 and served in events.k8s.io too.
+	// Stored is the storage version: the group, version and kind in storage. The group may differ from Group. For
+	// example, Events are served in the core group and in events.k8s.io, but always stored in the core group.
 	Stored schema.GroupVersionKind `json:"-"`
 	// Prefix is the storage prefix of the objects: /<group, or "core">/<plural>. It is
 	// empty for resources that are not stored, such as SubjectAccessReviews.
@@ -61,7 +61,7 @@ type Resource struct {
 // A Subresource is a subresource such as status or scale.
 type Subresource struct {
 	Name  string                  `json:"name"`
-	Kind  schema.GroupVersionKind `json:"kind"` // of the bodies; in the group version of the resource by default
+	Kind  schema.GroupVersionKind `json:"kind"` // of the bodies; its default group and version are the resource's
 	Verbs []string                `json:"verbs"`
 }
 

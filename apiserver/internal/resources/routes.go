@@ -12,19 +12,19 @@ import (
 
 // A Route handles requests to paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
 //
-// Authorization checks the RequestInfo of a request. The resource, subresource, namespace and name that the storage
-// gets equal the RequestInfo, because a path has a route only if its RequestInfo was read from a path of this form. So
-// a request to the storage is always the request that was authorized. The exceptions are kube-apiserver's:
+// Authorization checks the RequestInfo of a request. A path has a Route only if it has the form from which RequestInfo
+// was parsed. Therefore the storage gets the resource, subresource, namespace and name that were authorized. The
+// exceptions are the same as in kube-apiserver:
 //
 //   - a Namespace is its own namespace: its RequestInfo has the Namespace's name as namespace and as name;
-//   - the body of a create names the object, unless the path does;
+//   - if the path of a create has no name, the body names the object;
 //   - the body of a Binding names the Pod; the name of an eviction, a binding or a token is the name of its parent.
 type Route struct {
 	*Resource
 	Subresource string
 
-	// verbs maps the method of a request to its verb, for a built-in resource. For a custom resource, it maps the verb
-	// of the RequestInfo.
+	// verbs maps the method of a request to a verb if the resource is built in. For a custom resource, it maps the
+	// verb of the RequestInfo to a verb.
 	verbs map[string]string
 }
 

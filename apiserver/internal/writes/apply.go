@@ -56,7 +56,8 @@ func (p *patcher) apply(ctx context.Context, live runtime.Object) (runtime.Objec
 	return obj, nil
 }
 
-// A checker is a defaulter that sets no defaults in an object if they are too large. Check returns the error.
+// A checker is a defaulter with a limit: if the defaults of an object are too large, it sets none of them. Check
+// returns an error for such an object.
 type checker interface {
 	Check(obj runtime.Object) error
 }
@@ -90,8 +91,8 @@ func (p *patcher) decodeIntent() (*intent, error) {
 	return out, nil
 }
 
-// wholeNumbers converts floats that are whole numbers, such as 2.0, to integers, because YAML does not distinguish
-// them.
+// wholeNumbers converts floats that are whole numbers to integers, such as 2.0 to 2, because YAML does not distinguish
+// 2.0 from 2.
 func wholeNumbers(v any) {
 	switch t := v.(type) {
 	case map[string]any:

@@ -114,8 +114,8 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 	return update(ctx)
 }
 
-// auditedPatch returns a patch as JSON, for audit events. It returns a 400 for a patch that is not JSON or, for an
-// apply, not YAML.
+// auditedPatch returns a patch as JSON, for audit events. An apply may be JSON or YAML; all other patches must be JSON.
+// For any other body, auditedPatch returns a 400.
 func auditedPatch(body []byte, patchType types.PatchType) ([]byte, error) {
 	if json.Valid(body) {
 		return body, nil
@@ -281,7 +281,7 @@ func checkUnfolded(unfolded, size int) error {
 	return nil
 }
 
-// applyOperations is patch.Apply, but returns an error where patch.Apply would panic.
+// applyOperations calls patch.Apply, and returns an error if patch.Apply panics.
 func applyOperations(patch jsonpatch.Patch, before []byte) (after []byte, err error) {
 	for _, op := range patch {
 		if _, ok := op["value"]; op != nil && !ok {
@@ -290,8 +290,8 @@ func applyOperations(patch jsonpatch.Patch, before []byte) (after []byte, err er
 			}
 		}
 	}
-	// Other panics depend on the results of earlier operations: the library panics when it compares a list that contains
-	// null, and for a path into a copy of null.
+	// Other panics depend on the results of earlier operations. The library panics if it compares a list that contains
+	// null, or if a path leads into a copy of null.
 	defer func() {
 		if p := recover(); p != nil {
 			after, err = nil, errors.New("the JSON patch can't be applied to null")
@@ -379,8 +379,8 @@ func (p *patcher) patchStrategically(ctx context.Context, live runtime.Object) (
 	return s.UnsafeConvertor.ConvertToVersion(out, s.HubGroupVersion)
 }
 
-// mergeStrategically is strategicpatch.StrategicMergeMapPatch, but returns API errors, also where that function would
-// panic, such as for null in a list.
+// mergeStrategically calls strategicpatch.StrategicMergeMapPatch, and converts its errors to API errors. It also
+// returns an API error if that function panics, for example for null in a list.
 func mergeStrategically(before, patch map[string]any, like runtime.Object) (after map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -44,9 +44,9 @@ func versionOf(obj runtime.Object) version {
 	return version{}
 }
 
-// unlessUnchanged skips apply if the same request was already applied to the same version of the object, and changed
-// nothing and caused no warning. The response is then the same, unless admission has changed, so unlessUnchanged calls
-// admission again. apply sets p.live.
+// unlessUnchanged calls apply, or skips it: if an earlier, equal request for this version of the object changed nothing
+// and caused no warning, only a change of admission can lead to another response. So unlessUnchanged then calls only
+// admission. apply sets p.live.
 func (p *patcher) unlessUnchanged(
 	ctx context.Context, options *metav1.UpdateOptions, apply func(context.Context) (runtime.Object, error),
 ) (runtime.Object, error) {

@@ -73,8 +73,8 @@ func (h *Handler) serve(
 	handlers.GetResource(writer, &scope)(writer, r)
 }
 
-// An asGet presents a write as a get. k8s.io/apiserver exports the code that writes responses, with media types, Tables
-// and errors, only as handlers.GetResource. This function calls, in this order:
+// An asGet presents a write as a get. k8s.io/apiserver's code for responses (media types, Tables, errors) is exported
+// only as a part of handlers.GetResource. GetResource calls, in this order:
 //
 //   - Name, which does not require a name, because a create has none;
 //   - Get, which does the write, and returns the object for the response;

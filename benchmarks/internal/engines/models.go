@@ -45,8 +45,8 @@ const fleetModel = `{
   }
 }`
 
-// document returns the group version of the embedded document that has k's model. The model of the custom type refers
-// to the model of ObjectMeta, so it is added to one of the smallest documents.
+// document returns the group version of the embedded document that has k's model. The model of the custom type needs
+// the model of ObjectMeta, so models adds it to a small document that has ObjectMeta.
 func (k Kind) document() schema.GroupVersion {
 	if k.custom() {
 		return schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}

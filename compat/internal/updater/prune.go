@@ -7,9 +7,9 @@ import (
 )
 
 // prune removes from merged the fields that the manager applied last time, that this intent lacks, and that no other
-// manager owns (spec rule 6). It first removes all fields that last owned. It then restores the fields that are owned
-// at each version, and the fields that were removed with them although last never owned them. If a conversion fails,
-// nothing is removed.
+// manager owns (spec rule 6). First it removes all fields of last from a copy of merged, and restores the fields that
+// an entry owns at its version. Then it removes from merged those fields of last that the copy still lacks. If a
+// conversion fails, prune removes nothing.
 func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	kept := func(err error) object[V] {
 		w.host.Warn(last.Name, last.Version, err)
@@ -35,8 +35,8 @@ func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	return pruned
 }
 
-// restoreOwned restores fields of merged that pruned lacks and that an entry owns, one version after another: first at
-// the version of pruned, so that fields which a conversion needs are restored before that conversion.
+// restoreOwned returns pruned with the fields of merged that an entry owns. It restores them version by version, and
+// starts with the version of pruned: conversions to the other versions may need the fields that it restores there.
 func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	for _, version := range w.versions(pruned.version) {
 		converted, err := w.at(merged, version)
@@ -62,8 +62,8 @@ func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	return pruned, nil
 }
 
-// versions returns the sorted versions of the entries that are not gone, with the given version at the front if an
-// entry has it.
+// versions returns the sorted versions of the entries that are not gone. If an entry has the version first, this
+// version is at the front.
 func (w *Write[V]) versions(first string) []string {
 	var out []string
 	for _, e := range w.entries {

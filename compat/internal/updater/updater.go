@@ -39,7 +39,7 @@ type Entry struct {
 	Set           *fieldpath.Set
 	Applied       bool
 	// gone is true if the object can't be converted to the entry's version. Then the write compares no objects at this
-	// version, and keeps the entry if another manager has it.
+	// version. It keeps such an entry unless the entry is the writer's own.
 	gone bool
 }
 

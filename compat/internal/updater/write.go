@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Update returns the entries after the new object replaces live: all managers lose what was removed, others also lose
-// what was changed, and the manager gains what it added or changed (spec rule 5).
+// Update returns the entries after the new object replaces live (spec rule 5). All managers lose the fields that were
+// removed. The writer gains the fields that it added or changed, and all other managers lose the changed fields.
 func (w *Write[V]) Update() ([]Entry, error) {
 	change, err := w.settle(w.new, true)
 	if err != nil {

@@ -40,8 +40,8 @@ type Cursor struct {
 	wake   chan struct{} // holds one signal
 }
 
-// Watch returns a cursor for the writes of a key, or of all keys with a prefix, that are later than a revision. It also
-// returns this revision. Revision 0 means the current one. Close the cursor after use.
+// Watch returns a cursor for the writes after a revision, and the revision. 0 means the current revision. The cursor
+// returns writes to a key or, if isPrefix is true, to all keys with this prefix. Close the cursor after use.
 func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,9 +77,9 @@ func (s *Store) publish(v *Version) {
 	}
 }
 
-// Next returns the next writes, and the revision up to which it has returned all writes. It returns at most limit
-// writes, and stops after the write with which the writes reach size bytes. If more is false, the cursor has read all
-// writes: wait for Wake.
+// Next returns the next writes, and the revision up to which it has returned all writes. It stops after limit writes,
+// or when the sum of their sizes reaches size, in bytes. If more is false, the cursor has read all writes: wait for
+// Wake.
 func (c *Cursor) Next(limit int, size int64) (events []Event, revision int64, more bool, err error) {
 	s := c.store
 	s.mu.RLock()

@@ -104,8 +104,8 @@ func (v *Version) live() *Version {
 //	compacted < log[i].Revision <= log[i+1].Revision <= revision; revisions are unique, unless Append filled the log
 //	historySize == sum of log[i].event
 //
-// latest has the last version of each key, including deletions that are not yet compacted. Each version links to the
-// previous version until that is compacted. With a File, the values in the history are in memory too.
+// latest has the last version of each key, including deletions that are not yet compacted. Each version links to its
+// previous version until the previous version is compacted. With a File, the values in the history are in memory too.
 type Store struct {
 	options Options
 	file    File // nil: no file
@@ -125,7 +125,7 @@ type Store struct {
 	closed      bool
 }
 
-// New returns a store with the versions of a file and its revision. The file may be nil.
+// New returns a store with the versions and the revision of a file. The file may be nil.
 func New(options Options, file File, revision int64, versions []*Version) *Store {
 	if options.HistoryBytes <= 0 {
 		options.HistoryBytes = DefaultHistoryBytes

@@ -169,7 +169,8 @@ func (s *Store) apply(versions []*Version) {
 	s.record(versions, s.revision+int64(len(versions)))
 }
 
-// Append adds versions of another store, up to a revision, to the history. The store must have no other writes.
+// Append adds the writes of another store to the history. versions are all writes up to revision that are not in the
+// history yet. A store with Append must have no other writes.
 func (s *Store) Append(versions []*Version, revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -178,8 +179,8 @@ func (s *Store) Append(versions []*Version, revision int64) {
 	s.record(versions, max(revision, s.revision))
 }
 
-// Skip restarts the history after a later revision. Cursors that have not read up to this revision fail with
-// ErrCompacted.
+// Skip drops the history, and starts it again after the given revision. Cursors that have not read up to this revision
+// fail with ErrCompacted.
 func (s *Store) Skip(revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -259,7 +260,8 @@ func (s *Store) forget(upto int64) {
 // retryExpiry is the delay before the deletion of an expired key is retried after an error.
 const retryExpiry = time.Minute
 
-// expireLater starts the timer that deletes an expired version. The caller holds mu, so the deletion waits for it.
+// expireLater starts the timer that deletes an expired version. The caller holds mu, so the deletion waits until the
+// caller releases mu.
 func (s *Store) expireLater(v *Version) {
 	if v.Expires == 0 {
 		return

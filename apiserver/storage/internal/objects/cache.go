@@ -18,8 +18,9 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// The approximate size of a cache entry for each byte of its value: the decoded object and, for watches, its encodings.
-// For CustomResourceDefinitions it is larger: the Go struct of a schema has 40 fields, but a schema sets two or three.
+// The approximate size of a cache entry for each byte of its value. An entry has the decoded object and, for watches,
+// the encodings of the object. CustomResourceDefinitions need more for each byte, because the Go struct of a schema has
+// 40 fields, but a schema sets two or three.
 const (
 	expansion       = 5
 	schemaExpansion = 20
@@ -38,8 +39,8 @@ type cache struct {
 	recent  list.List // of *entry, the most recently used first
 }
 
-// cacheKey identifies the object of a revision. previous is true for the object before the revision: the event of the
-// revision may need both objects.
+// cacheKey identifies the object that a revision wrote or, if previous is true, the object that this revision replaced
+// or deleted. The event of the revision may need both objects.
 type cacheKey struct {
 	decoder  *decoder
 	revision int64

@@ -35,7 +35,7 @@ const DefaultCacheBytes = 64 << 20
 
 // Store implements storage.Store over a key-value store.
 type Store struct {
-	kv        *kv.Store // with a remote store: its recent history
+	kv        *kv.Store // has the objects or, if they are in remote, only the recent history
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
 	remote    *remote // nil: the objects are in kv

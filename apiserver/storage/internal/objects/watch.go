@@ -76,7 +76,7 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 	var failed error
 	if s := r.store; s.remote != nil {
 		w.key = s.remote.root + key
-		if from == 0 { // the local history may lag behind
+		if from == 0 { // ask etcd for the current revision, because the local history may lag behind
 			var current kubernetes.GetResponse
 			current, failed = s.client.Kubernetes.Get(ctx, w.key, kubernetes.GetOptions{})
 			from = current.Revision
