@@ -44,8 +44,8 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// createBootstrapSet creates the objects of a set, unless they exist, and writes this server's address into the
-// endpoints among these objects.
+// createBootstrapSet creates the objects of a set that do not exist. It writes this server's address into the endpoints
+// of the set, even if they exist.
 func (s *Server) createBootstrapSet(ctx context.Context, own bootstrap.Own, set string) error {
 	objects, err := own.Objects(set)
 	if err != nil {

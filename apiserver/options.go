@@ -39,8 +39,8 @@ type Options struct {
 	// Hooks are admission hooks. They run before the webhooks and policies of the same phase.
 	Hooks admission.Hooks
 
-	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. The server stores
-	// them before it accepts requests, unless they exist. It sets their defaults and validates them, but calls no
+	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. Before the server
+	// accepts requests, it stores those that do not exist. It sets their defaults and validates them, but calls no
 	// admission. It also stores fields that clients can't set, such as status, uid, creationTimestamp, generation,
 	// managedFields, and a deletionTimestamp with finalizers. It ignores a resourceVersion. Objects may be Go structs or
 	// unstructured; the server does not change the caller's objects.

@@ -66,8 +66,8 @@ type Server struct {
 	close   func() error    // stops everything, once
 }
 
-// New returns a running server. It creates the objects of the options and, unless Options.DisableNamespaceLifecycle is
-// set, the default namespaces, if they do not exist in the store. Close stops the server.
+// New returns a running server. It creates the objects of the options that do not exist in the store. If
+// Options.DisableNamespaceLifecycle is false, it also creates the default namespaces. Close stops the server.
 func New(ctx context.Context, options Options) (*Server, error) {
 	return newServer(ctx, options.withDefaults(), options.ClientCAs)
 }
@@ -75,8 +75,8 @@ func New(ctx context.Context, options Options) (*Server, error) {
 // newServer is New with the CAs of client certificates, which may be nil. When a server starts or restarts on a store,
 // it does the following, in this order:
 //
-//   - newAccounts takes the key of ServiceAccount tokens from the options, or generates a key, which makes earlier
-//     tokens invalid;
+//   - newAccounts takes the key of ServiceAccount tokens from the options; if they have no key, it generates a key, and
+//     earlier tokens become invalid;
 //   - build creates the built-in resources, admission and the handlers; it reads no objects;
 //   - Controllers.Start loads CustomResourceDefinitions, then admission configurations, then Namespaces that are being
 //     deleted, and watches these resources; see Controllers.followers;

@@ -68,8 +68,8 @@ type observed struct {
 }
 
 // terminating is the minimum time between the write that sets an object's deletionTimestamp and the write that removes
-// the object. These are two writes even for a Pod without a node, or with a grace period of 0. In kube-apiserver, the
-// latency of etcd separates them, so that watchers see both.
+// the object. A deletion has these two writes even if a Pod has no node, or a grace period of 0. In kube-apiserver, the
+// latency of etcd separates the two writes, so that watchers see both.
 const terminating = 10 * time.Millisecond
 
 // handleWrite is called after each write of an object, before the response. key is PREFIX/[NAMESPACE/]NAME.

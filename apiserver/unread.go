@@ -18,8 +18,8 @@ import (
 //     A watch holds up to ten events of up to 16 KiB, and three larger events: one is being written, one waits in a
 //     channel, one waits to enter the channel. It also holds the values of the next events, up to 100 events with 256
 //     KiB or one larger event, and about 50 KiB for its connection (storage/internal/objects/watch.go). All watches
-//     share the decoded object of an event and, for each media type, version and transformation to a Table or
-//     PartialObjectMetadata, its encoding. On etcd, two watches at a time read a page of the existing objects.
+//     share the decoded object of an event. Watches with the same media type, version and transformation (to a Table or
+//     PartialObjectMetadata) share its encoding. On etcd, two watches at a time read a page of the existing objects.
 //   - The bytes of a write that waits for its client are counted for the server and for the user (type unread). If
 //     Limits.UnreadPerUser is exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded,
 //     it ends a watch or list of the user with the most unread bytes. In both cases it ends the response whose client

@@ -105,8 +105,8 @@ func keyOfObject(obj client.Object) responses.Key {
 	return keyOf(obj.GetObjectKind().GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(obj))
 }
 
-// WatchOwnership watches lists of objects until ctx ends, so that [OwnershipWatch.Check] knows the previous value of
-// each field, and objects that have been deleted. Call it at the start of the test suite:
+// WatchOwnership watches lists of objects until ctx ends. Therefore [OwnershipWatch.Check] knows the previous value of
+// each field, and also the fields of deleted objects. Call WatchOwnership at the start of the test suite:
 //
 //	w, err := controllerruntime.WatchOwnership(ctx, c, p, &backupv1.BackupList{})
 //	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 // A Request is a recorded request: method, path with query, headers and body.
 type Request struct {
 	Method, Target string
-	// Header has all headers except the default User-Agent: recorder/v1. An empty value removes a header.
+	// Header has the headers. Without a User-Agent, "recorder/v1" is sent. An empty value removes a header.
 	Header map[string]string
 	// Body is a string, which is sent unchanged, or any other value, which is sent as JSON. It is nil for no body.
 	Body any

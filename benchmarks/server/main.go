@@ -1,6 +1,6 @@
-// Command server compares the API server with kube-apiserver, and prints Markdown tables. They show the time from the
-// start of the process and its etcd to the response to the first apply, the memory at that time, and the CPU time per
-// request of the process and of its etcd.
+// Command server compares the API server with kube-apiserver, and prints Markdown tables. They show how long a server
+// and its etcd take from their start until the response to the first apply, how much memory the server then uses, and
+// how much CPU time the server and its etcd use per request.
 //
 //	go run -tags grpcnotrace ./benchmarks/server -against stock   the API server beside kube-apiserver
 //	go run ./benchmarks/server -server linked -against stock      kube-apiserver with Tenure, beside the stock one

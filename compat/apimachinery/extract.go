@@ -58,8 +58,8 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 	if owned.IsEmpty() {
 		return nil
 	}
-	// Nothing remains if manager owns only fields that object omits, because they were applied as null. The type of an
-	// object is a struct, so each part of an object is a map.
+	// Fields that were applied as null may be missing in object. If manager owns only such fields, nothing remains. The
+	// type of an object is a struct, so each part of an object is a map.
 	fields := map[string]any{}
 	if part, ok := objectType.Extract(tree, owned.Leaves(), false).(map[string]any); ok {
 		fields = trees.Plain(part).(map[string]any)

@@ -36,7 +36,8 @@ type FieldManager struct {
 	creater   runtime.ObjectCreater
 	kind      schema.GroupVersionKind
 	options   fieldmanager.Options
-	// ready is set by the first request, because a constructor must not fail for a kind that is never written.
+	// ready is the engine. The first request creates it, because the constructor must not fail for a kind that is never
+	// written.
 	ready atomic.Pointer[fieldmanager.FieldManager]
 }
 
@@ -106,7 +107,7 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*fieldmanager.FieldM
 		return nil, err
 	}
 	hooks.BeAsUpstream(e)
-	m.ready.Store(e) // if another request stored one, both are equivalent
+	m.ready.Store(e) // if another request has stored an engine, it is equivalent
 	return e, nil
 }
 

@@ -57,9 +57,9 @@ func NewGVKParser(models proto.Models, preserveUnknownFields bool) (*GvkParser, 
 //
 // A TypeConverter of this package already has Tenure's types. Any other TypeConverter is asked to convert an object
 // that has only an apiVersion and a kind; the result refers to the schema of its type. Types compiles a schema once,
-// and keeps the compiled types as long as the schema is alive. It asks the TypeConverter each time, so that its types
-// may change; for a changed type, the TypeConverter must return a new schema, and must not change a schema that it has
-// returned.
+// and keeps the compiled types as long as the schema is alive. It asks the TypeConverter each time, because the
+// TypeConverter may change its types. For a changed type, the TypeConverter must return a new schema; it must not
+// change a schema that it has returned.
 func Types(converter TypeConverter) fieldmanager.Types {
 	if types, ok := converter.(fieldmanager.Types); ok {
 		return types

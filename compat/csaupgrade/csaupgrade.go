@@ -75,9 +75,9 @@ func UpgradeManagedFields(obj runtime.Object, csaManagerNames sets.Set[string], 
 	return err
 }
 
-// UpgradeManagedFieldsPatch returns the change of UpgradeManagedFields as a JSON Patch (RFC 6902), which sets the
-// resourceVersion to obj's, so that a server responds with 409 Conflict if the stored object has another
-// resourceVersion. The patch is nil if nothing changes. An object without a resourceVersion is an error.
+// UpgradeManagedFieldsPatch returns the change of UpgradeManagedFields as a JSON Patch (RFC 6902). The patch sets the
+// resourceVersion of obj, so that a server responds with 409 Conflict if the stored object has another one. If nothing
+// changes, the patch is nil. An object without a resourceVersion is an error.
 func UpgradeManagedFieldsPatch(obj runtime.Object, csaManagerNames sets.Set[string], ssaManagerName string,
 	opts ...Option) ([]byte, error) {
 	result, err := upgraded(obj, csaManagerNames, ssaManagerName, opts)

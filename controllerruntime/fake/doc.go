@@ -1,6 +1,6 @@
-// Package fake tracks objects for the fake clients of tests, with the field management of an API server: server-side
-// apply with conflicts, removals and managed fields, for built-in kinds by their schemas and for custom resources by
-// their CustomResourceDefinitions.
+// Package fake tracks objects for the fake clients of tests. It manages fields like an API server: server-side apply
+// has conflicts, removals and managed fields. Built-in kinds are merged by their schemas, and custom resources are
+// merged by their CustomResourceDefinitions.
 //
 // For client-go, use NewClientset of package kubernetesfake in place of client-go's function. [React] makes any other
 // generated clientset, and the fake dynamic client, respond from a tracker:

@@ -13,9 +13,9 @@ import (
 
 // ReadEntries returns the managed fields of an unstructured object as Go structs. It is a fast replacement for
 // GetManagedFields, which encodes every FieldsV1 by reflection. Request handlers call GetManagedFields six times for
-// one update of a custom resource. ok is false in modes other than Tenure, for an empty list, and for entries for which
-// the result might differ from the result of GetManagedFields: entries that no server wrote, and FieldsV1 with keys
-// that are not plain ASCII. Except for strings, the result shares no memory with list.
+// one update of a custom resource. ok is false in modes other than Tenure, and for an empty list. It is also false if
+// the result might differ from the result of GetManagedFields: for entries that no server wrote, and for FieldsV1 with
+// keys that are not plain ASCII. Except for strings, the result shares no memory with list.
 func ReadEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	if !answers() {
 		return nil, false

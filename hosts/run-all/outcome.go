@@ -42,7 +42,7 @@ var (
 	)
 )
 
-// canary is a function of Kubernetes' scripts that must fail. It tests the scripts themselves, so it is not counted.
+// canary is a function of Kubernetes' scripts that must fail, so parse does not count it.
 const canary = "record_command_canary"
 
 // parse parses the output of go test -v, or of Kubernetes' scripts.

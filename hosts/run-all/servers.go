@@ -68,7 +68,7 @@ func (r *runner) testControllers(ctx context.Context, s suite, log io.Writer) (e
 		return err
 	}
 	defer func() {
-		if err == nil { // otherwise keep the servers' logs
+		if err == nil { // after a failure, the servers' logs are kept
 			err = os.RemoveAll(dir)
 		}
 	}()

@@ -26,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// storages are the storages of all versions of a definition that are served or stored.
+// storages are the storages of a definition, one for each version that is served or stored.
 type storages struct {
 	types        *openapi.Registry
 	schemas      *schemas

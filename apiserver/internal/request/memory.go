@@ -207,8 +207,8 @@ func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
 }
 
 // proto subtracts the memory of the values in a protobuf message that is decoded into type t, and reports whether
-// messages are nested no deeper than levels. It reads values without a type as messages, because they may be messages;
-// a text that happens to parse as a message is nested only a few levels deep. Like the decoders of k8s.io/api, proto
+// messages are nested no deeper than levels. A value without a type may be a message, so proto reads it as a message;
+// text that happens to parse as a message is nested only a few levels deep. Like the decoders of k8s.io/api, proto
 // accepts non-canonical varints and groups without an end. It reads each byte once.
 func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
 	var numbers map[uint64]reflect.Type

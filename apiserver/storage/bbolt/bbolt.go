@@ -54,8 +54,8 @@ const (
 // DefaultTimeout is the default value of Options.Timeout.
 const DefaultTimeout = 5 * time.Second
 
-// ErrInUse reports a file that another process has open, ErrFormat a file with another layout, and ErrReadOnly a write
-// to a store that was opened read-only.
+// ErrInUse means that another process has the file open, ErrFormat means that the file has another layout, and
+// ErrReadOnly means that the store was opened read-only and can't be written.
 var (
 	ErrInUse    = errors.New("another process has it open")
 	ErrFormat   = errors.New("it has another format")

@@ -56,8 +56,8 @@ type Options struct {
 	Prefix string
 	// Timeout is how long Open and Ready wait for etcd; 0 means DefaultTimeout. Other calls wait until their context ends.
 	Timeout time.Duration
-	// CompactEvery is the interval at which the store compacts etcd's history. Each compaction ends at the revision
-	// that was current one interval before. 0 means DefaultCompactEvery; a negative duration disables compaction.
+	// CompactEvery is the interval at which the store compacts etcd's history. Each compaction keeps the revisions of
+	// the last interval. 0 means DefaultCompactEvery; a negative duration disables compaction.
 	// Several servers may have this option: only one of them compacts at a time.
 	CompactEvery time.Duration
 }

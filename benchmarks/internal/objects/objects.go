@@ -59,8 +59,8 @@ var serverSet = []string{
 	"managedFields",
 }
 
-// defaulted are the names of fields that clients usually omit and that a server adds, wherever they occur. They include
-// the protocol of a port, although it is a key field: items are matched by the key with defaults.
+// defaulted are the names of fields that clients usually omit and that a server adds, wherever they occur. The protocol
+// of a port is a key field. Clients may still omit it, because items are matched after key fields get their defaults.
 var defaulted = []string{
 	"terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "dnsPolicy", "schedulerName",
 	"enableServiceLinks", "preemptionPolicy", "restartPolicy", "nodeName", "priority", "serviceAccount",

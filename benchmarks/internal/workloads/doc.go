@@ -6,8 +6,8 @@
 //   - The call of the field manager is timed. Its input is the live object and the request's object in decoded form,
 //     and its output is the object as a server would encode it. The call decodes and encodes managed fields. Reading
 //     JSON is not timed.
-//   - Objects that an operation may change (the new object of an update, in which upstream sets managed fields in
-//     place) are copied before each operation, for both engines, as deep as the operation may change them.
+//   - If an operation may change an object, the object is copied before each operation, for both engines, as deep as
+//     the operation may change it. For example, upstream sets managed fields in the new object of an update.
 //   - Results are not copied. Tenure's results share memory with live: if an apply changes nothing, the result is live
 //     itself, while upstream returns a deep copy. A host that changes such a result must copy it first, which is not
 //     timed.

@@ -35,8 +35,8 @@ func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
 	return pruned
 }
 
-// restoreOwned returns pruned with the fields of merged that an entry owns. It restores them version by version, and
-// starts with the version of pruned: conversions to the other versions may need the fields that it restores there.
+// restoreOwned returns pruned with the fields of merged that an entry owns. It restores them version by version. The
+// version of pruned is first, because conversions to other versions may need the fields that are restored first.
 func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	for _, version := range w.versions(pruned.version) {
 		converted, err := w.at(merged, version)

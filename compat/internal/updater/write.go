@@ -95,9 +95,9 @@ func Merge[V any](h Host[V], v, intent V) (V, error) {
 	return h.With(intent, merged.Value), nil
 }
 
-// settle removes from the entries of all managers except the writer the fields that the write changed or removed
-// (spec rule 5), and removes entries that no longer own a field. Without force, losses of changed fields are conflicts.
-// settle returns the change at the version of the write.
+// settle updates the entries after a write (spec rule 5). All managers except the writer lose the fields that the write
+// changed or removed. Entries that own no field are removed. Without force, the error is [Conflicts] if managers would
+// lose changed fields. settle returns the change at the version of the write.
 func (w *Write[V]) settle(updated object[V], force bool) (typed.Comparison, error) {
 	changes := map[string]typed.Comparison{}
 	compare := func(version string) (typed.Comparison, error) {

@@ -45,7 +45,7 @@ type Cursor struct {
 func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if after <= s.revision { // otherwise the cursor waits for this revision
+	if after <= s.revision { // for a later revision, the cursor waits
 		var err error
 		if after, err = s.resolve(after); err != nil {
 			return nil, 0, err

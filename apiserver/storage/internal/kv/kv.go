@@ -42,7 +42,7 @@ type Options struct {
 	HistoryRevisions int64
 }
 
-// A File keeps the current values, but not the history. Its methods are called by one goroutine at a time, except Read.
+// A File keeps the current values, but not the history. All methods except Read are called by one goroutine at a time.
 type File interface {
 	// Write makes versions and their values durable: either all of them or none.
 	Write(versions []*Version, values [][]byte) error
@@ -161,8 +161,8 @@ func (s *Store) resolve(revision int64) (int64, error) {
 	return revision, nil
 }
 
-// Get returns the version of a key at a revision, or nil if the key did not exist, and the revision that was read.
-// Revision 0 means the current revision.
+// Get returns the version of a key at a revision, and the revision that was read. If the key did not exist, the version
+// is nil. Revision 0 means the current revision.
 func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
