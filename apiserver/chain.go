@@ -104,8 +104,8 @@ func (s *Server) serve(paths http.Handler) http.Handler {
 
 // Audit records requests as kube-apiserver does, in events of audit.k8s.io. The zero Audit records nothing.
 type Audit struct {
-	// Policy decides what is recorded about a request. policy.NewPolicyRuleEvaluator of k8s.io/apiserver/pkg/audit/policy
-	// makes one from the content of a policy file.
+	// Policy decides what is recorded about a request. To make it from the content of a policy file, use
+	// NewPolicyRuleEvaluator of k8s.io/apiserver/pkg/audit/policy.
 	Policy audit.PolicyRuleEvaluator
 	// Sink gets the events, concurrently if requests end at the same time. To write a log, use NewBackend of
 	// k8s.io/apiserver/plugin/pkg/audit/log.

@@ -92,7 +92,8 @@ func decodeGiven(e *resources.Endpoint, given runtime.Object) (runtime.Object, e
 	return obj, err
 }
 
-// checkDeleted rejects an object that a server would have removed: its deletion has begun, and nothing delays it.
+// checkDeleted rejects an object that a server would have removed: an object with a deletionTimestamp, but without
+// finalizers and without a grace period.
 func checkDeleted(r *resources.Resource, o metav1.Object) error {
 	grace := o.GetDeletionGracePeriodSeconds()
 	if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) > 0 || grace != nil && *grace > 0 ||

@@ -32,8 +32,8 @@ import (
 // Options configure a server. With the zero Options, a server keeps objects in memory and allows everything to clients
 // that have the token.
 type Options struct {
-	// Store is the storage; the default is storage/memory. The server closes the store only if
-	// it created it.
+	// Store is the storage; the default is a new store of package storage/memory. The server closes only this default
+	// store.
 	Store storage.Store
 
 	// Hooks are admission hooks. They run before the webhooks and policies of the same phase.
@@ -118,7 +118,7 @@ type Options struct {
 	// uses the first of them.
 	Listeners []net.Listener
 	// Certificate is the serving certificate for Start. The default is a certificate for loopback, signed by the server's
-	// own CA. Config trusts its chain.
+	// own CA. Config trusts the chain of the certificate.
 	Certificate *tls.Certificate
 	// Hosts are the names and IP addresses that clients on other machines use for the server. The server's certificate
 	// contains them, and the kubeconfig uses the first of them. With Hosts, Listen may be any address. Each request still

@@ -122,7 +122,7 @@ func newRunner(body workloads.Body, about time.Duration) (*runner, error) {
 	}
 }
 
-// run gives each run of the body its own input, because upstream changes it.
+// run gives each run of the body its own input, because upstream changes the input.
 func (r *runner) run() (cost, error) {
 	r.inputs = r.inputs[:0]
 	for range r.n {

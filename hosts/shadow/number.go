@@ -20,8 +20,8 @@ import (
 // unexplained is the number of a difference that is not in doc/differences.md.
 const unexplained = "unexplained"
 
-// The functions below find the number of a difference in doc/differences.md. Each needs a reason in the write itself:
-// a difference that looks like a known one, but lacks its reason, is unexplained.
+// The functions below find the number of a difference in doc/differences.md. They look for the cause of the difference
+// in the write. A difference that looks like a known difference, but lacks its cause, is unexplained.
 
 // numberOfError returns the number of a difference where only one engine returns an error.
 func (a *answers) numberOfError(w *write) string {

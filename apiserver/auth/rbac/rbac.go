@@ -11,9 +11,9 @@
 // Changes of roles and bindings through this server take effect before the server responds. Changes through other
 // servers on the same storage take effect when the watch receives them.
 //
-// A ClusterRole grants the rules that are stored in it. For a role with an aggregationRule, the server stores the
-// aggregated rules, as a controller does in a cluster, because checks for privilege escalation read the stored rules,
-// too.
+// A ClusterRole grants the rules that are stored in it. If a ClusterRole has an aggregationRule, the server stores the
+// aggregated rules in it, as a controller does in a cluster. Checks for privilege escalation also read the stored
+// rules.
 package rbac
 
 import (

@@ -72,7 +72,7 @@ func ignoresPolicies(a admission.Attributes) bool {
 		r.Group == admissionregistrationv1.GroupName && slices.Contains(exempt, r.Resource)
 }
 
-// A policySource compiles and lists the policies of a kind that have bindings.
+// A policySource compiles and lists policies of one kind. It omits policies without bindings.
 type policySource[P, B hooks.Object, E any] struct {
 	plugins            *Plugins
 	policies, bindings string // plural names

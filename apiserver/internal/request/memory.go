@@ -33,8 +33,8 @@ const (
 // mapEntry is the memory of a map entry without its value.
 const mapEntry = 64
 
-// A Target returns the type into which a body is decoded. Its argument is the kind that the body names; fields of this
-// kind may be empty. The type is nil if the body is not decoded into a Go struct.
+// A Target returns the type into which a body is decoded. Its argument is the kind that the body names, without the
+// parts that the body omits. If the body is not decoded into a Go struct, the type is nil.
 type Target func(named schema.GroupVersionKind) reflect.Type
 
 // As is the Target that always returns the type t.

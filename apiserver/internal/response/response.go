@@ -66,7 +66,7 @@ func generic(code int, reason metav1.StatusReason, message string) error {
 var builtinTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
 
 // CheckAccept returns a 406 if a client accepts no media type of built-in resources. CheckAccept ignores the parameters
-// of media types, such as a request for a Table. For the log of a Pod, a client may also accept text.
+// of media types, such as as=Table. For the log of a Pod, a client may also accept text.
 func CheckAccept(r *http.Request, isLog bool) error {
 	header := r.Header.Get("Accept")
 	if header == "" {

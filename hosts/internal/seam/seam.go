@@ -45,7 +45,7 @@ var (
 // Module is a module and its patches.
 type Module struct {
 	Path string
-	// Version is the version of a module that is not published along with Kubernetes.
+	// Version is the version of the module; "" for a module that is published along with Kubernetes.
 	Version string
 	Why     string
 	Steps   []patch.Step
