@@ -115,7 +115,7 @@ func (stubborn) Convert(_ context.Context, obj runtime.Object, _ schema.GroupVer
 	return obj, nil
 }
 
-// TestVersionOfANewEntry: the version of a new entry is the object's, the annotation's, or the latest entry's.
+// TestVersionOfANewEntry: a new entry has the version of the annotation, of the object, or of the latest entry.
 func TestVersionOfANewEntry(t *testing.T) {
 	entry := func(version, time string) map[string]any {
 		return map[string]any{"manager": "old", "operation": "Update", "apiVersion": version, "time": time,
