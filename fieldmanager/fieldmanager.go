@@ -75,8 +75,8 @@ type Options struct {
 	// Defaulter sets defaults in the merged object. Apply calls it if the merge changed the object; Update never calls
 	// it. The object is a copy, so Defaulter may change it.
 	Defaulter func(runtime.Object)
-	// Subresource is the subresource that requests write to, which is also the subresource of their entries. It is
-	// empty for the main resource.
+	// Subresource is the target of all writes of this FieldManager, such as status, and the subresource of the entries
+	// that these writes make. It is empty for the main resource.
 	Subresource string
 	// ResetFields has, for each version (group/version), the fields that a write resets to live's values. The manager
 	// of the write never owns them (spec rule 2.9).

@@ -99,7 +99,7 @@ func (o object) stripped() object {
 	return o
 }
 
-// emptyObject returns the object before it is created.
+// emptyObject returns the empty object that a create uses as live.
 func (m *FieldManager) emptyObject(ctx context.Context) (object, error) {
 	o, err := m.stripped(ctx, m.before)
 	if isUnstructured(m.before) && err == nil {
@@ -194,8 +194,8 @@ const maxName = 512
 
 // name returns the name of a tree for an error, as in upstream: (namespace/name; group/version, Kind=kind).
 func (o object) name() string {
-	// The getters of unstructured objects print values that are not strings. Such a value may be huge or contain
-	// itself.
+	// The getters of unstructured objects format a value that is not a string into an error. Such a value may be huge
+	// or contain itself, so name reads the map.
 	metadata, _ := o.tree["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	name, _ := metadata["name"].(string)

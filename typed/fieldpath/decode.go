@@ -60,9 +60,9 @@ func errorAt(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within adds e to the front of the path of err. The decoder builds the path of an error while it returns, because
-// maintaining the current path at all times would cost more than the rest of decoding. The path is in reverse order
-// until [located] is called.
+// within adds e, the element that comes before the path of err. The decoder builds the path of an error while it
+// returns, innermost element first, because maintaining the current path at all times would cost more than the rest of
+// decoding. So e is appended, and [located] reverses the path.
 func within(e Element, err *SyntaxError) *SyntaxError {
 	err.Path = append(err.Path, e)
 	return err
@@ -132,7 +132,7 @@ func (m *members) release() {
 	builders.Put(m.builder)
 }
 
-// enter counts a member and adds one element to the path. offset is the offset of a possible error.
+// enter counts a member and increases the depth. If one of them exceeds its limit, it returns an error at offset.
 func (m *members) enter(offset int) *SyntaxError {
 	m.depth++
 	m.count++

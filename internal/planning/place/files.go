@@ -47,7 +47,7 @@ func NewFiles(
 	for _, doc := range docs {
 		err := doc.Err
 		if err == nil {
-			// A single object is treated as selected by the user. Several objects may be the items of a list.
+			// The user asked for a single object by its file. Several objects may just be all items of a list.
 			err = p.add(doc.Tree, len(docs) == 1)
 		}
 		if err != nil {
@@ -214,8 +214,8 @@ func named(args []string) (out [][2]string) {
 	return out
 }
 
-// isKind reports whether a text names the kind of the object, as in deployment, deployments or deployments.apps, or
-// is "all".
+// isKind reports whether a text is "all", or names the kind of the object, as in deployment, deployments or
+// deployments.apps.
 func (t *Target) isKind(text string) bool {
 	gk := t.Kind.GroupKind()
 	plural, _ := meta.UnsafeGuessKindToResource(t.Kind.GroupVersionKind)
