@@ -249,7 +249,7 @@ func Untried(s Suggestion) Suggestion {
 // ClientSide migrates objects of some kinds from client-side apply to server-side apply by a manager.
 func ClientSide(kinds []string, manager string, objects int) Suggestion {
 	return Suggestion{
-		Why: fmt.Sprintf("%s under client-side apply: no server-side apply removes its fields",
+		Why: fmt.Sprintf("%s under client-side apply: only kubectl's applies remove its fields",
 			printable.Counted(objects, "object is", "objects are")),
 		Action:  Upgrade{Objects: Objects{Kinds: kinds}, Manager: manager},
 		Promise: Promise{Keeps: true, Done: true},

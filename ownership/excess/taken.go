@@ -58,7 +58,9 @@ func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) 
 	if err != nil {
 		return nil, err
 	}
-	if gvk := after.GetObjectKind().GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Secret" {
+	gvk := after.GetObjectKind().GroupVersionKind()
+	isSecret := gvk.Group == "" && gvk.Kind == "Secret"
+	if isSecret {
 		tree = maps.Clone(tree)
 		tree["apiVersion"], tree["kind"] = "v1", "Secret" // decoded Go structs lack both
 		tree = secrets.Shown(tree)
@@ -66,6 +68,9 @@ func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) 
 	var taken []Field
 	for _, f := range found {
 		f.Before = &Before{Value: valueAt(tree, f.Path)}
+		if text, ok := f.Before.Value.(string); ok && isSecret {
+			f.Before.Value = secrets.ReplaceStandIns(text, "***")
+		}
 		for i := range entries {
 			// An entry that can't be decoded owns no known fields.
 			if set, err := entries[i].FieldSet(); err == nil && set.Has(f.Path) {

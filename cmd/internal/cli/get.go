@@ -21,7 +21,8 @@ func newGet(env *process.Env) *cobra.Command {
 		Short: "List objects with their managers",
 		Long: `Get lists objects, and the managers that have entries in their managed fields.
 Objects are chosen as for blame (see tenure blame --help). With --store and without
-KIND, it lists all objects of the store or, with -n, all objects of a namespace.
+KIND, it lists all objects of the store or, with -n, all objects of a namespace and
+all cluster-scoped objects.
 
 The formats yaml, json and ndjson contain managed fields only with
 --show-managed-fields. yaml and json print several objects as a List; ndjson prints
@@ -93,7 +94,7 @@ if a named object does not exist, or on any error.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case flags.live != nil:
-				return errors.New("--live: there is nothing to delete in files")
+				return errors.New("--live: cannot delete objects from files; use --store")
 			case len(args) == 1 && !strings.Contains(args[0], "/") && flags.selector == "" && flags.fields == "":
 				return fmt.Errorf("no name of a %s: expected KIND NAME, KIND/NAME, -l or --field-selector", args[0])
 			}

@@ -297,7 +297,7 @@ func (f *placeFlags) refuseCluster(program string, args []string, but ...string)
 	}
 	but = append(but, "color", "concurrency", "dry-run")
 	given := flagsOf(f.cmd, func(name string) bool { return !slices.Contains(but, name) })
-	return fmt.Errorf("%s acts on --store and --live; in a cluster, run: %s%s", f.cmd.Name(), program,
+	return fmt.Errorf("%s does not act on clusters: use --store or, in a cluster, run: %s%s", f.cmd.Name(), program,
 		shellArguments(append(args, given...)))
 }
 

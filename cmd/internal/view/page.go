@@ -47,7 +47,7 @@ func (v *Plans) writePage(w io.Writer) error {
 
 // PageOf returns a plan as an object of a page.
 func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time) (page.Object, error) {
-	out := page.Object{Title: p.Title(), Outcome: p.Outcome.String(), Marks: map[string]page.Mark{}}
+	out := page.Object{Title: p.Title(), Outcome: outcomeOf(p), Marks: map[string]page.Mark{}}
 	if note := DeletionNote(p); note != "" {
 		out.Notes = append(out.Notes, note)
 	}
@@ -57,6 +57,9 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 	}
 	changes := page.Table{Title: "What changes", Head: []string{"Change", "Field", "Before", "After"}}
 	for change := range p.Changes() {
+		if p.Desired.Object == nil {
+			break // all fields are new
+		}
 		change = hideChange(change)
 		before, after := conflictreport.ChangeTexts(change)
 		changes.Rows = append(changes.Rows, []string{string(change.Kind), change.Path.Short(), before, after})

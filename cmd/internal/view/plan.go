@@ -226,16 +226,21 @@ var outcomeColors = map[plans.Outcome]color.Attribute{
 	plans.Changed: color.FgYellow, plans.Conflict: color.FgRed,
 }
 
+// outcomeOf returns the outcome of a plan, or created for an object that does not exist yet.
+func outcomeOf(p *planning.Planned) string {
+	if p.Desired.Object == nil {
+		return "created"
+	}
+	return p.Outcome.String()
+}
+
 // writePlan writes a plan as text.
 func (v PlanView) writePlan(ctx context.Context, w io.Writer, p *planning.Planned) error {
 	if p.Outcome == plans.Conflict {
 		return v.WriteConflicts(ctx, w, p)
 	}
-	outcome := p.Outcome.String()
-	if p.Desired.Object == nil {
-		outcome = "created"
-	}
-	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint(outcome, outcomeColors[p.Outcome]))
+	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold),
+		v.Palette.paint(outcomeOf(p), outcomeColors[p.Outcome]))
 	v.WriteDecided(w, p)
 	// In a new object, all fields are new and owned by the creator.
 	if p.Desired.Object != nil {
