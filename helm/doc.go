@@ -22,17 +22,18 @@
 //     planned. If a conflict is refused, the error contains the [conflicts.Conflicts], and neither values nor owners
 //     have changed. With Options.DryRun, Run writes nothing. Set it for a dry run of an action, because Helm does not
 //     tell Run that the action is a dry run.
-//   - A field that is given up keeps its value and its owners: the manifest omits it while another manager owns it. For
-//     a shared field, the manifest has the live value. Run moves a forced field to Helm's manager, by a write that
-//     changes only managed fields and fails if the object has changed. Therefore Helm applies without force, and fields
-//     that other managers take after Run cause conflicts.
+//   - If the policy gives up a field, Run omits it from the manifest as long as another manager owns it, so the field
+//     keeps its value and its owners. For a shared field, the manifest has the live value. Run moves a forced field to
+//     Helm's manager, by a write that changes only managed fields and fails if the object has changed. Therefore Helm
+//     applies without force, and fields that other managers take after Run cause conflicts.
 //   - If the action fails, Finish adds to the action's error which objects had already changed.
 //
 // Set ServerSideApply, and do not set ForceConflicts. Other post-renderers must run before this one. Objects that Helm
 // does not render are not planned: the objects in the folder crds/, which Helm creates before it renders the first
 // revision, and objects that Helm deletes. After Run, Helm makes further checks, such as whether an object belongs to
-// another release. Therefore Run returns an error if it would have to move fields of an object that lacks the labels
-// and annotations of the release. With TakeOwnership, Run moves these fields, too.
+// another release. Run must not move fields of an object that Helm then rejects. So it returns an error if it would
+// have to move fields of an object that lacks the labels and annotations of the release. With TakeOwnership, Run moves
+// these fields, too.
 //
 // # Rollbacks
 //

@@ -12,7 +12,7 @@ import (
 // Comparison describes how one value differs from another value of the same type. A path is in only one of the sets,
 // with one exception: an item that is duplicated on one side and occurs once on the other is both removed and added. If
 // the shape of a field changed, the paths below its old value are removed, and the paths below its new value are added.
-// If the old or the new value is a scalar or atomic, the field itself is modified.
+// If one of these two values is a scalar or atomic, the field itself is modified, too.
 //
 // For example, with ports keyed by port:
 //
@@ -29,8 +29,8 @@ type Comparison struct {
 	Modified *fieldpath.Set
 	// Removed holds the paths of leaves, items and containers that only the old value has.
 	Removed *fieldpath.Set
-	// Inexact means that both values may differ in a way that the sets don't show: in the order of items, in items that
-	// can't be selected, or in fields with different values that are equal under the semantics.
+	// Inexact means that the two values may differ in a way that the sets don't show: in the order of items, in items
+	// that no path can select (spec rules 3.4 and 3.5), or in values that are equal only under the semantics.
 	Inexact bool
 }
 

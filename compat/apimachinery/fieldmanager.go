@@ -26,9 +26,9 @@ import (
 // kubectl is the manager that continues client-side apply.
 const kubectl = lastapplied.Manager
 
-// FieldManager applies and tracks writes to objects of one kind, through one subresource. Requests have the version of
-// the kind, and objects have the hub version. It is safe for concurrent use if its converter, defaulter and creater
-// are.
+// FieldManager applies and tracks writes to objects of one kind, through one subresource. Clients write objects at the
+// version of the kind; the host stores and passes them at the hub version. A FieldManager is safe for concurrent use if
+// its converter, defaulter and creater are.
 type FieldManager struct {
 	types     fieldmanager.Types
 	converter hubAndSpoke
@@ -45,9 +45,9 @@ type FieldManager struct {
 // parameter kind; the host handles them at the version of hub. The parameters are upstream's, and may be nil if
 // upstream's may be nil. A write calls all filters except filters from NewExcludeSetFilter, which need no call.
 //
-// options set what has no parameter in upstream: ResetFields for filters of package fieldpath (then resetFields is
-// ignored), Warnings, Errors, Clock, Cap. If Errors is set, [FieldManager.UpdateNoErrors] calls it and does not log
-// errors.
+// options set what has no parameter in upstream: Warnings, Errors, Clock, Cap and ResetFields. If the option
+// ResetFields, with filters of package fieldpath, is set, the parameter resetFields is ignored. If Errors is set,
+// [FieldManager.UpdateNoErrors] calls it and does not log errors.
 //
 // NewDefaultFieldManager fails if typeConverter is nil, or if a filter excludes a path that can't exist. Other mistakes
 // cause errors only in the affected requests: Apply and Update return an error for a kind that typeConverter does not
@@ -63,8 +63,8 @@ func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime
 	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 
-// NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources, which all have the same hub group and
-// version.
+// NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources. Their hub is hub itself. The hub of other
+// objects is the version of hub in the object's own group, because one Go type may have kinds in several groups.
 func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,

@@ -48,17 +48,18 @@ their migration; entries of versions that are no longer served; silent managers,
 which have not written for the duration of --silent; unowned and shared fields; and
 entries that were merged into ancient-changes. It ends with suggested commands.
 
-Report reads objects of KIND, or of all kinds that can be listed, in the namespace
-of -n or of the kubeconfig or, with -A, in all namespaces. With -f, it reads the
-live objects of manifests; with --live, it reads objects in files. It reads objects
-in chunks, and keeps only some examples in memory. Kinds that you may not list are
-omitted, with a note; if you named such a kind, that is an error.
+Report reads objects of KIND, or of all kinds that can be listed. It reads one
+namespace (-n; the default is the kubeconfig's namespace) or, with -A, all
+namespaces. With -f, it reads the live objects of manifests; with --live, it reads
+objects in files. It reads objects in chunks, and keeps only some examples in memory.
+Kinds that you may not list are omitted, with a note; if you named such a kind, that
+is an error.
 
 With --policy, report lists only the fields that managers own but may not own, each
-with its owner and the time of the owner's entry. The policy's permissions, and its
-rules that give up or share, say which fields managers may own. Report ignores
-managers that the policy does not name, components of the control plane, and entries
-of the status subresource.
+with its owner and the time of the owner's entry. A manager may own the fields that
+the policy's permissions name for it, and the fields that a rule gives up to it or
+shares with it. Report ignores managers that the policy does not name, components of
+the control plane, and entries of the status subresource.
 
 With --policy and --drift, report lists the owned fields and list items that none of
 their owners may own, each with its value, its owners, the times of the owners'
@@ -73,10 +74,9 @@ objects in memory.
 Sizes are in bytes of JSON. An apply that changes nothing is not a write, so a
 manager that only repeats its last apply may be reported as silent.
 
-Exit status: 0 if all objects could be read, 1 on any error. With --policy: 0 if
-managers own only permitted fields, 1 if not, 3 on any error. With --drift: 0 if
-nothing drifts, 1 if something does, 3 on any error. The status is 4 instead of 0 if
-something could not be read or compared; stderr names it.`,
+Exit status: 0 on success, 1 on any error. With --policy or --drift: 0 if no field is
+listed, 1 if some are, 3 on any error. In all cases, the status is 4 instead of 0 if
+some objects could not be read or compared; stderr names them.`,
 		Example: `  tenure report -A
   tenure report -A -o json > report.json
 
