@@ -236,17 +236,17 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 const moveHelp = `
 Objects are chosen as for blame (see tenure blame --help). A preview shows which
 managers gain and lose which fields, and which fields their next applies will delete
-or take back. The values of fields do not change; only upgrade removes, and downgrade
-sets, the last-applied annotation. In a cluster or a store, the command asks for
-confirmation before it writes. If an object has changed since the preview, and its
-preview would now be different, the command does not write the object. With several
-objects, objects that need no change are only counted; --show-unchanged lists them.
-With --live, the resulting objects are printed. -o patch prints a JSON Patch for a
-server; the patch fails if the object's resourceVersion has changed.
+or take back. The values of fields do not change, except that upgrade removes the
+last-applied annotation, and downgrade sets it. In a cluster or a store, the command
+asks for confirmation before it writes. If an object has changed since the preview,
+and its preview would now be different, the command does not write the object. With
+several objects, objects that need no change are only counted; --show-unchanged
+lists them. With --live, the resulting objects are printed. -o patch prints a JSON
+Patch for a server; the patch fails if the object's resourceVersion has changed.
 
-Exit status: 0 if all changes were made, even if some selected objects needed none; 1
-on any error, if you did not confirm, or if an object that you gave by name lacks the
-entry or the fields to change.`
+Exit status: 0 if all changes were made, even if some selected objects needed none;
+1 on any error, if you did not confirm, or if an object that you gave by name lacks
+the entry or the fields to change.`
 
 // moveObjects moves ownership in all selected objects. done is the past participle for messages, such as
 // "transferred".
