@@ -1,12 +1,12 @@
 // Package strategy describes what a Kubernetes API server does, apart from merging, when it writes objects of a kind.
-// It knows the fields that a write resets, the fields that an object has before its creation, the defaults, the values
-// that have the same meaning, and the fields that are set or restored before an object is stored.
+// It knows the fields that a write resets, the fields of the empty object from which a create starts, the defaults, the
+// values that have the same meaning, and the fields that are set or restored before an object is stored.
 //
 //	s := strategy.Of(types, gvk, "")                                 // the main resource
 //	m, err := fieldmanager.New(gvk, types, s.FieldManager())
 //	plan, err := plans.New(ctx, m, live, intent, s.Plan("alice"))
 //
-// With these options, plans are accurate: live and the merged object are compared as a server stores them. They have
+// With these options, plans are accurate: they compare live and the merged object as a server stores them. Both have
 // all defaults, also inside atomic lists, and lack the fields that a Go type omits, such as an empty value of an
 // environment variable. Plans do not include validation and admission.
 //

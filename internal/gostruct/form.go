@@ -42,8 +42,8 @@ const (
 // form is the compiled way in which values of one Go type are read.
 //
 //	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
-//	fields, declared, byName, for a structKind: byName[f.name] == f for each f of fields, which are sorted by name,
-//	  and of declared, which are in the order of the source
+//	only a structKind has fields (sorted by name), declared (in the order of the source) and byName;
+//	  for each f in fields and in declared, byName[f.name] == f
 //	err != nil    ⇔ kind is noKind
 type form struct {
 	kind     kind
@@ -97,8 +97,8 @@ var (
 	zeroerType      = reflect.TypeFor[zeroer]()
 )
 
-// scalarTypes are types of the API whose MarshalJSON returns a scalar or null, with the kind of the scalar. Their
-// values that are equal in Go are equal in JSON, and == does not panic for these values.
+// scalarTypes are types of the API whose MarshalJSON returns a scalar or null, with the kind of the scalar. If == says
+// that two values of such a type are equal, their JSON is equal, too; and == does not panic for them.
 var scalarTypes = map[reflect.Type]typed.Scalar{
 	reflect.TypeFor[resource.Quantity]():  typed.String,
 	reflect.TypeFor[metav1.Time]():        typed.String,
@@ -130,7 +130,7 @@ func formOf(t reflect.Type) *form {
 	return f
 }
 
-// compiler has the forms that are not in forms yet.
+// compiler has the forms that are being compiled. When they are complete, they are stored in the variable forms.
 type compiler map[reflect.Type]*form
 
 func (c compiler) form(t reflect.Type) *form {
