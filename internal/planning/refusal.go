@@ -97,7 +97,8 @@ type way struct {
 // they are unowned, or because an updater or another applier owns them: they move to the manager, so that the apply
 // removes them. Unblocks first tries fields that the server's error names. If no move of these fields helps, it tries
 // the fields beside them: a server often names the field that was set, not the field that excludes it. To try a move,
-// Unblocks sends its result, and the result of the same apply after the move, as dry runs.
+// Unblocks sends its result, and the result of the same apply after the move, as dry runs. Moves to the manager have as
+// few fields as possible.
 func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (out []advice.Suggestion) {
 	var named []string
 	for _, field := range place.FieldsOf(refusal) {
@@ -110,20 +111,112 @@ func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (o
 		if w.isGuess && len(out) > 0 {
 			break
 		}
-		if !asking.take(p.Target) {
-			continue
+		make := p.removal
+		if w.keeps {
+			make = p.keeping
 		}
-		s := advice.GiveBack(w.fields, p.Desired.Manager, deref(w.owner))
-		if !w.keeps {
-			s = advice.Remove(w.fields, p.Desired.Manager, w.owner, advice.Promise{Unblocks: true})
-		}
-		removes, isAccepted := p.try(ctx, asking, s.Action.(advice.Move).Move)
-		if isAccepted {
-			if !w.keeps {
-				s.Promise.Removes = removes
-			}
+		if s, ok := make(ctx, asking, w); ok {
 			out = append(out, s.For(p.Objects()))
 		}
+	}
+	return out
+}
+
+// keeping returns the suggestion for a way whose fields move to the owner of the fields beside them.
+func (p *Planned) keeping(ctx context.Context, asking Asking, w way) (s advice.Suggestion, ok bool) {
+	if !asking.take(p.Target) {
+		return s, false
+	}
+	s = advice.GiveBack(w.fields, p.Desired.Manager, *w.owner)
+	_, ok = p.try(ctx, asking, s.Action.(advice.Move).Move)
+	return s, ok
+}
+
+// maxAlone is the maximum number of fields of a way that are tried one by one before all of them together.
+const maxAlone = 8
+
+// removal returns the suggestion for a way whose fields move to the manager. Only fields move without which the server
+// would still reject the apply: other fields would be removed for nothing. If the budget does not suffice to find them,
+// or if the apply after the move would not remove them, there is no suggestion.
+func (p *Planned) removal(ctx context.Context, asking Asking, w way) (s advice.Suggestion, ok bool) {
+	isCut, all := false, w.fields
+	accepts := func(fields []fieldpath.Path) bool {
+		if isCut = isCut || !asking.take(p.Target); isCut {
+			return false
+		}
+		next := advice.Remove(fields, p.Desired.Manager, w.owner, advice.Promise{Unblocks: true})
+		removes, isAccepted := p.try(ctx, asking, next.Action.(advice.Move).Move)
+		// A struct is removed with its last owned field, and then takes its unowned fields along.
+		others := fieldpath.NewSet(all...).Difference(fieldpath.NewSet(fields...))
+		if !isAccepted || !fieldpath.NewSet(removes...).AtOrBelow(others).IsEmpty() {
+			return false
+		}
+		s, s.Promise.Removes = next, removes
+		return true
+	}
+	sets := slices.Collect(slices.Chunk(w.fields[:min(len(w.fields), maxAlone)], 1))
+	if len(w.fields) > 1 {
+		sets = append(sets, w.fields)
+	}
+	i := slices.IndexFunc(sets, accepts)
+	if i < 0 {
+		return s, false
+	}
+	fields := needed(sets[i], accepts)
+	for i := 0; i < len(fields); {
+		all = p.parts(fields[i], w.owner)
+		some := needed(all, func(parts []fieldpath.Path) bool {
+			return accepts(slices.Concat(fields[:i], parts, fields[i+1:]))
+		})
+		if len(some) == len(all) {
+			i++
+		} else {
+			fields = slices.Concat(fields[:i], some, fields[i+1:])
+		}
+	}
+	removed := fieldpath.NewSet(s.Promise.Removes...)
+	stays := func(field fieldpath.Path) bool { return removed.AtOrBelow(fieldpath.NewSet(field)).IsEmpty() }
+	return s, !isCut && !slices.ContainsFunc(fields, stays)
+}
+
+// needed leaves out fields as long as accepts is true for the remaining fields. accepts is not called with all fields,
+// nor with none.
+func needed(fields []fieldpath.Path, accepts func([]fieldpath.Path) bool) []fieldpath.Path {
+	for size := len(fields) / 2; size > 0; size /= 2 {
+		for i := 0; i < len(fields); {
+			rest := slices.Delete(slices.Clone(fields), i, min(i+size, len(fields)))
+			if len(rest) > 0 && accepts(rest) {
+				fields = rest
+			} else {
+				i += size
+			}
+		}
+	}
+	return fields
+}
+
+// parts returns the fields and list items in a field, of the next level that has several; none for a list item, which
+// is removed as a whole. If owner is not nil, it returns only what the owner owns, at least in part.
+func (p *Planned) parts(field fieldpath.Path, owner *managedfields.Key) (out []fieldpath.Path) {
+	in := p.Kind.Typ.FieldSet(place.Unwrap(p.Plan.Object)).Leaves()
+	if owner != nil {
+		list, _ := managedfields.Read(p.Plan.Object) // left has read it
+		in = in.Intersection(p.Kind.Typ.Reconcile(list.Get(*owner).Owned()))
+	}
+	for len(out) < 2 && field[len(field)-1].IsField() {
+		out = nil
+		for leaf := range in.AtOrBelow(fieldpath.NewSet(field)).All() {
+			if len(leaf) == len(field) {
+				return nil
+			}
+			if part := leaf[:len(field)+1]; len(out) == 0 || !out[len(out)-1].Equal(part) {
+				out = append(out, slices.Clone(part))
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		field = out[0]
 	}
 	return out
 }

@@ -366,10 +366,23 @@ func texts(fields *fieldpath.Set) (out []string) {
 	return out
 }
 
-// list returns the paths of fields, or their number if there are more than three.
+// list returns the paths of fields and list items, or their numbers if there are more than three.
 func list(fields []fieldpath.Path) string {
 	if len(fields) > 3 {
-		return printable.Counted(len(fields), "field", "fields")
+		items := 0
+		for _, path := range fields {
+			if !path[len(path)-1].IsField() {
+				items++
+			}
+		}
+		var counts []string
+		if n := len(fields) - items; n > 0 {
+			counts = append(counts, printable.Counted(n, "field", "fields"))
+		}
+		if items > 0 {
+			counts = append(counts, printable.Counted(items, "list item", "list items"))
+		}
+		return strings.Join(counts, " and ")
 	}
 	return strings.Join(texts(fieldpath.NewSet(fields...)), ", ")
 }
