@@ -75,7 +75,7 @@ var layers = []layer{
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "fieldmanager/plans",
 		"internal/gostruct", "internal/responses", "internal/trees"}},
 	{"ownership", []string{"typed/fieldpath", "internal/fieldsets", "typed", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/plans", "internal/gostruct"}},
+		"fieldmanager/plans", "internal/gostruct", "internal/lastapplied"}},
 	{"ownership/advice", []string{"internal/printable", "typed/fieldpath", "managedfields", "conflicts", "ownership"}},
 	{"ownership/conflictreport", []string{"internal/printable", "typed/fieldpath", "conflicts", "fieldmanager",
 		"fieldmanager/plans", "ownership/advice"}},

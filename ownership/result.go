@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -24,6 +25,9 @@ type Result struct {
 	// yet, the old name has no plan, because it is no longer used.
 	Next []Next
 
+	// ClientSide are fields that the owner of client-side apply's annotation loses, and that the annotation contains. The
+	// next kubectl apply sets them again if its manifest still contains them.
+	ClientSide *fieldpath.Set
 	// Unowned are fields that moved to an applier, but that nobody owns after the move. For example, no intent owns an
 	// empty list.
 	Unowned *fieldpath.Set
@@ -80,6 +84,24 @@ func (e *Edit) planAll(r *Result) {
 		next.Intent = intent
 		r.Next = append(r.Next, next)
 	}
+}
+
+// clientSide returns the fields of set, at a version, that the annotation of client-side apply contains. If the
+// annotation can't be read, or has another version, it returns no fields.
+func (e *Edit) clientSide(set *fieldpath.Set, version string) *fieldpath.Set {
+	intent, err := lastapplied.Intent(e.bare)
+	if err != nil || intent == nil || intent.GetAPIVersion() != version {
+		return nil
+	}
+	m, err := e.Manager(version, "")
+	if err != nil {
+		return nil
+	}
+	applied, err := m.FieldSet(e.ctx, intent)
+	if err != nil {
+		return nil
+	}
+	return set.Intersection(applied)
 }
 
 // Next plans the apply of an intent to the edited object, by the manager of an Apply entry.

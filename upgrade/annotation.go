@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/limits"
@@ -19,36 +17,6 @@ const annotation = lastapplied.Annotation
 
 var annotationPath = fieldpath.NewPath("metadata", "annotations", annotation)
 
-// annotationsOf returns the annotations of obj. Malformed annotations are an error, because otherwise the annotation of
-// client-side apply would seem to be missing.
-func annotationsOf(obj runtime.Object) (map[string]string, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		out, _, err := unstructured.NestedStringMap(u.UnstructuredContent(), "metadata", "annotations")
-		return out, err
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, err
-	}
-	return accessor.GetAnnotations(), nil
-}
-
-// lastApplied returns the intent that client-side apply stored in obj; nil if there is none. kubectl and servers ignore
-// an empty annotation.
-func lastApplied(obj runtime.Object) (*unstructured.Unstructured, error) {
-	annotations, err := annotationsOf(obj)
-	if err != nil || annotations[annotation] == "" {
-		return nil, err
-	}
-	var tree map[string]any
-	if err := utiljson.Unmarshal([]byte(annotations[annotation]), &tree); err != nil {
-		return nil, annotationError(err)
-	}
-	return &unstructured.Unstructured{Object: tree}, nil
-}
-
-func annotationError(err error) error { return fmt.Errorf("annotation %s: %w", annotation, err) }
-
 // withAnnotation returns the annotations of obj with the last-applied annotation for intent, in the JSON that kubectl
 // writes. This JSON always has annotations, so withAnnotation sets the annotations of intent, even to an empty map.
 func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[string]string, error) {
@@ -57,7 +25,7 @@ func withAnnotation(obj runtime.Object, intent *unstructured.Unstructured) (map[
 	if err != nil {
 		return nil, fmt.Errorf("intent: %w", err)
 	}
-	before, err := annotationsOf(obj)
+	before, err := lastapplied.AnnotationsOf(obj)
 	if err != nil {
 		return nil, err
 	}

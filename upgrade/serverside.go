@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -131,7 +132,7 @@ func startMove(ctx context.Context, obj runtime.Object, o ServerSideOptions) (*m
 	if m.edit, err = startEdit(ctx, obj, o.Types, o.Converter, o.Plan); err != nil {
 		return nil, err
 	}
-	if m.last, err = lastApplied(obj); err != nil && !o.Everything {
+	if m.last, err = lastapplied.Intent(obj); err != nil && !o.Everything {
 		return nil, err
 	}
 	if m.Intent != nil {
@@ -235,7 +236,7 @@ func (m *move) hold() error {
 	if m.last != nil {
 		last, err := m.at(m.last, m.target.APIVersion)
 		if err != nil {
-			return annotationError(err)
+			return lastapplied.Error(err)
 		}
 		m.held = fieldpath.UnionOf(m.held, heldBy(t, map[string]any{}, last), fieldpath.NewSet(annotationPath))
 	}

@@ -49,5 +49,6 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 		list("the next apply of "+who+" deletes, or sets to the value in its manifest", next.Deletes, color.FgRed)
 		list("the next apply of "+who+" takes back, if its manifest still has it", next.Regains, color.FgYellow)
 	}
+	list("the next client-side kubectl apply sets again, if its manifest still has it", result.ClientSide, color.FgYellow)
 	return nil
 }
