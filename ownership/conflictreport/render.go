@@ -49,7 +49,8 @@ func (r Report) Render(w io.Writer, style Style) error {
 	}
 	for _, way := range slices.Concat(r.Ways, r.Unavailable) {
 		name := printable.Cell{Text: fmt.Sprintf("%-8s", way.Name()), Style: style.Way}
-		fmt.Fprintf(&b, "  %s %s\n", name, printable.Text(way.Why))
+		lines := strings.Split(printable.Lines(way.Why), "\n") // a server may refuse a way for several reasons
+		fmt.Fprintf(&b, "  %s %s\n", name, strings.Join(lines, "\n             "))
 		renderLosses(&b, way.Losses, style)
 	}
 	for _, s := range r.Suggestions {

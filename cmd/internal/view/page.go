@@ -82,7 +82,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 			return out, err
 		}
 		for _, way := range slices.Concat(report.Ways, report.Unavailable) {
-			ways.Rows = append(ways.Rows, []string{way.Name(), printable.Text(way.Why)})
+			ways.Rows = append(ways.Rows, []string{way.Name(), oneLine(way.Why)})
 		}
 		for _, s := range report.Suggestions {
 			ways.Rows = append(ways.Rows, []string{conflictreport.SuggestionName(s), printable.Text(s.Why)})
@@ -137,8 +137,11 @@ func (v PlanView) ConflictsOf(ctx context.Context, p *planning.Planned) (page.Fi
 	return out, err
 }
 
+// oneLine returns a text, such as the reasons why a server refuses a way out, on one line.
+func oneLine(text string) string { return printable.Text(strings.ReplaceAll(text, "\n", "; ")) }
+
 func (s Suggest) way(name string, suggestion advice.Suggestion) page.Way {
-	return page.Way{Name: name, Text: printable.Text(suggestion.Why), Command: printable.Text(s.line(suggestion))}
+	return page.Way{Name: name, Text: oneLine(suggestion.Why), Command: printable.Text(s.line(suggestion))}
 }
 
 var titles = map[fights.Kind]string{

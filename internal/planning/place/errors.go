@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
@@ -92,6 +94,7 @@ func ServerError(err error) error {
 			if cause.Field == "" { // for example, in an error from a ValidatingAdmissionPolicy
 				errs = append(errs, errors.New(cause.Message))
 			} else {
+				cause.Message = shortened(cause.Message)
 				errs = append(errs, causeError{cause})
 			}
 		}
@@ -118,6 +121,23 @@ func errorPerLine(text string) error {
 		errs = append(errs, errors.New(strings.TrimSpace(line)))
 	}
 	return errors.Join(errs...)
+}
+
+// dump matches the message of a cause with the value of a Go struct: the text before the value, the value, and the text
+// after it.
+var dump = regexp.MustCompile(`(?s)^([A-Z][a-z ]+: )([\w.*\[\]]*[{\[].*[}\]])(: .*)?$`)
+
+// maxDump is the size of the longest value that errors print in full, in bytes.
+const maxDump = 100
+
+// shortened returns the message of a cause without the difference between two objects, and with only the beginning of
+// a large value: servers print internal structs, which hide the reason that follows.
+func shortened(message string) string {
+	message, _, _ = strings.Cut(message, "\n")
+	if m := dump.FindStringSubmatch(message); m != nil && len(m[2]) > maxDump {
+		return m[1] + printable.Short(m[2], maxDump/2) + m[3]
+	}
+	return message
 }
 
 // causeError is a cause in the Status of an invalid object.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -451,4 +452,22 @@ func TestUncompared(t *testing.T) {
 	require.NoError(t, desired.CheckDecodes())
 	wrong := desired.With(parse(t, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: x}}"))
 	require.Error(t, wrong.CheckDecodes())
+}
+
+// A cause of a server is shown without the server's structs and differences.
+func TestShortened(t *testing.T) {
+	dump := `{"Name":"c","Image":"j","Command":null,"Args":null,"WorkingDir":"","Ports":null,"EnvFrom":null,"Env":null}`
+	for _, row := range []struct{ name, message, want string }{
+		{"JSON", `Invalid value: [` + dump + `]: field is immutable`,
+			`Invalid value: [{"Name":"c","Image":"j","Command":null,"Args":nu…: field is immutable`},
+		{"Go", `Invalid value: core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Name:"` + strings.Repeat("x", 100) +
+			`"}}: field is immutable`,
+			`Invalid value: core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Nam…: field is immutable`},
+		{"no reason", `Duplicate value: ` + dump, `Duplicate value: {"Name":"c","Image":"j","Command":null,"Args":nul…`},
+		{"small", `Invalid value: {"a":1}: must not be set`, `Invalid value: {"a":1}: must not be set`},
+		{"a text", `Invalid value: "` + dump + `": too long`, `Invalid value: "` + dump + `": too long`},
+		{"a difference", "Forbidden: spec is immutable\n@@ -1 +1 @@\n-a\n+b\n", "Forbidden: spec is immutable"},
+	} {
+		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, shortened(row.message)) })
+	}
 }
