@@ -47,6 +47,9 @@ type Planned struct {
 	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
 	// [Planned.AskWays].
 	Also map[conflicts.Decision][]fieldpath.Path
+	// Overruled are fields in conflict that the server sets to other values than the intent's even if the apply is forced,
+	// with the intent's value and the server's, see [Planned.AskWays].
+	Overruled []plans.Change
 	// Untried is true if not all suggestions were tried, because of [Options.Tries]. Leftovers then do not promise that
 	// the server accepts the apply.
 	Untried bool

@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/advice"
@@ -383,6 +384,7 @@ func (p *Planned) LeftOut(ctx context.Context, asking Asking, subresource string
 func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string) {
 	w := p.Desired.Stored()
 	p.Refused, p.Also = map[conflicts.Decision]string{}, map[conflicts.Decision][]fieldpath.Path{}
+	p.Overruled = nil
 	for _, way := range []conflicts.Decision{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
 		decide := func(all conflicts.Conflicts) []conflicts.Decision {
 			return slices.Repeat([]conflicts.Decision{way}, len(all))
@@ -395,9 +397,12 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 			Manager: w.Manager, Force: r.Force, DryRun: true, Subresource: subresource,
 		})
 		p.saw(served, err)
-		if err != nil {
+		switch {
+		case err != nil:
 			p.Refused[way] = place.ServerError(err).Error()
-		} else if p.Also[way] = nil; way != conflicts.Force {
+		case way == conflicts.Force:
+			p.Also[way], p.Overruled = nil, p.overruled(r.Plan, served)
+		default:
 			p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served)
 		}
 	}
@@ -411,6 +416,26 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 		}
 		p.MoveRefused = p.MoveRefused || isRefused
 	}
+}
+
+// overruled compares the fields in conflict in a plan that forces them and in the server's response, which admission may
+// have changed.
+func (p *Planned) overruled(plan *plans.Plan, served map[string]any) (out []plans.Change) {
+	forced := *p
+	forced.Desired, forced.Plan, forced.Served = p.Desired.Stored(), plan, nil
+	t, after := p.Kind.Typ, forced.ObjectAfter()
+	for _, c := range p.Conflicts {
+		yours, _ := t.Get(after, c.Path)
+		is, _ := t.Get(served, c.Path)
+		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || typed.Equal(yours, is) {
+			continue
+		}
+		is, _ = t.Get(secrets.Shown(served), c.Path)
+		out = append(out, plans.Change{
+			Kind: plans.Modified, Path: p.InParent(c.Path), Before: c.Applied, After: is,
+		})
+	}
+	return out
 }
 
 // changedByServer returns the fields of other managers whose values differ after an apply without conflicts. The server

@@ -154,6 +154,17 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
+// Overruled returns s, an apply with force, with what the server sets in place of applied values: fields with values, as
+// text. isAll is true if it sets none of the applied values.
+func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
+	instead := fmt.Sprintf("the server sets %s, whatever you apply", strings.Join(set, ", "))
+	if !isAll {
+		instead = "your values are set, but " + instead
+	}
+	s.Why = strings.Replace(s.Why, "your values are set", instead, 1)
+	return s
+}
+
 // WithMigration returns s with a remark about kubectl. s gives up the given fields. kubectl's server-side apply then
 // takes these fields over from client-side apply, and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {

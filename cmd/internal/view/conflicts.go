@@ -31,8 +31,18 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 		if _, isTried := p.Also[way.Decision]; p.Untried && !isTried {
 			s.Promise.Unblocks = false
 		}
-		if way.Decision == conflicts.GiveUp {
+		switch {
+		case way.Decision == conflicts.GiveUp:
 			s = advice.WithMigration(s, p.Migrated())
+		case way.Decision == conflicts.Force && len(p.Overruled) > 0:
+			var set []string
+			for _, c := range p.Overruled {
+				_, value := conflictreport.ChangeTexts(hideChange(c))
+				if text := c.Path.Short() + " to " + value; !slices.Contains(set, text) { // a field may have two owners
+					set = append(set, text)
+				}
+			}
+			s = advice.Overruled(s, set, len(p.Overruled) == len(p.Conflicts))
 		}
 		way.Suggestion = v.Suggest.with(s)
 		if way.Refused = p.Refused[way.Decision]; way.Refused != "" {
