@@ -14,12 +14,14 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
 func newApply(env *process.Env) *cobra.Command {
@@ -158,7 +160,7 @@ func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err err
 		}
 		if err != nil {
 			failed = true
-			view.Explain(env, err, doc.Source, out.Reference, f.manager)
+			f.explain(w, doc, out.Reference, err)
 			continue
 		}
 		written = append(written, out.Object)
@@ -178,6 +180,27 @@ func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err err
 		err = errReported
 	}
 	return err
+}
+
+// explain prints the reason why a document was not written. It plans a refused apply, because a plan tries the ways out:
+// a way that the server refuses as well is not offered.
+func (f *writeFlags) explain(w *place.Writer, doc document.Document, reference string, err error) {
+	env := f.env
+	var ways []advice.Suggestion
+	if w.Apply && doc.Err == nil {
+		planned, _ := planning.Documents(env.Context, w.Place, []document.Document{doc}, f.options())
+		p := &planned[0]
+		shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Suggest: f.suggest()}
+		isConflict := errors.As(err, new(conflicts.Conflicts)) && p.Err == nil && p.Outcome == plans.Conflict
+		if isConflict && shown.WriteConflicts(env.Context, env.Stderr, &p.Planned) == nil {
+			return
+		}
+		ways = p.Ways
+	}
+	view.Explain(env, err, doc.Source, reference, f.manager)
+	for _, way := range ways {
+		f.suggest().Write(env.Stderr, way)
+	}
 }
 
 func newReplace(env *process.Env) *cobra.Command {
