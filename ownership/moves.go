@@ -193,7 +193,7 @@ func (a Adopt) do(e *Edit) error {
 	return e.give(to, source, owned)
 }
 
-// annotationPath is the annotation of client-side apply. kubectl apply updates it, so its owner is a client-side applier.
+// annotationPath is the annotation of client-side apply. kubectl apply writes it, so its owner applies client-side.
 var annotationPath = fieldpath.NewPath("metadata", "annotations", lastapplied.Annotation)
 
 // take removes fields from the entries that from selects. For each of these entries, it adds the removed fields to the

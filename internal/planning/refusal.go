@@ -112,33 +112,34 @@ func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (o
 		if w.isGuess && len(out) > 0 {
 			break
 		}
-		make := p.removal
+		suggest := p.removal
 		if w.keeps {
-			make = p.keeping
+			suggest = p.keeping
 		}
-		if s, ok := make(ctx, asking, w); ok {
+		if s, ok := suggest(ctx, asking, w); ok {
 			out = append(out, s.For(p.Objects()))
 		}
 	}
 	return out
 }
 
-// keeping returns the suggestion for a way whose fields move to the owner of the fields beside them.
+// keeping returns the suggestion for a way whose fields move to the owner of the fields beside them. If the apply after
+// the move would remove a field all the same, there is no suggestion.
 func (p *Planned) keeping(ctx context.Context, asking Asking, w way) (s advice.Suggestion, ok bool) {
 	if !asking.take(p.Target) {
 		return s, false
 	}
 	s = advice.GiveBack(w.fields, p.Desired.Manager, *w.owner)
-	_, ok = p.try(ctx, asking, s.Action.(advice.Move).Move)
-	return s, ok
+	removes, ok := p.try(ctx, asking, s.Action.(advice.Move).Move)
+	return s, ok && fieldpath.NewSet(removes...).AtOrBelow(fieldpath.NewSet(w.fields...)).IsEmpty()
 }
 
 // maxAlone is the maximum number of fields of a way that are tried one by one before all of them together.
 const maxAlone = 8
 
-// removal returns the suggestion for a way whose fields move to the manager. Only fields move without which the server
-// would still reject the apply: other fields would be removed for nothing. If the budget does not suffice to find them,
-// or if the apply after the move would not remove them, there is no suggestion.
+// removal returns the suggestion for a way whose fields move to the manager. It leaves out fields that may stay: the
+// apply would remove them for nothing. If the budget is used up before these are found, or if the apply after the move
+// would not remove each remaining field, there is no suggestion.
 func (p *Planned) removal(ctx context.Context, asking Asking, w way) (s advice.Suggestion, ok bool) {
 	isCut, all := false, w.fields
 	accepts := func(fields []fieldpath.Path) bool {
@@ -418,8 +419,8 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 	}
 }
 
-// overruled compares the fields in conflict in a plan that forces them and in the server's response, which admission may
-// have changed.
+// overruled returns the fields in conflict that differ between a plan that forces them and the server's response, which
+// admission may have changed.
 func (p *Planned) overruled(plan *plans.Plan, served map[string]any) (out []plans.Change) {
 	forced := *p
 	forced.Desired, forced.Plan, forced.Served = p.Desired.Stored(), plan, nil

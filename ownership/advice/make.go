@@ -154,8 +154,8 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// Overruled returns s, an apply with force, with what the server sets in place of applied values: fields with values, as
-// text. isAll is true if it sets none of the applied values.
+// Overruled returns s, an apply with force, with the remark that the server sets other values. set has the fields with
+// these values, as text. isAll is true if the server sets none of the applied values.
 func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	instead := fmt.Sprintf("the server sets %s, whatever you apply", strings.Join(set, ", "))
 	if !isAll {

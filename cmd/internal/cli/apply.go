@@ -182,8 +182,8 @@ func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err err
 	return err
 }
 
-// explain prints the reason why a document was not written. It plans a refused apply, because a plan tries the ways out:
-// a way that the server refuses as well is not offered.
+// explain prints the reason why a document was not written. It plans a failed apply, because a plan tries the ways out
+// with dry runs: explain then offers no way that the server refuses.
 func (f *writeFlags) explain(w *place.Writer, doc document.Document, reference string, err error) {
 	env := f.env
 	var ways []advice.Suggestion
