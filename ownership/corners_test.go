@@ -387,6 +387,41 @@ func TestRenameToAnApplier(t *testing.T) {
 	require.Equal(t, ".spec.a", paths(renamed.Next[1].Deletes))
 }
 
+// TestClientSide: a move names the fields that the next client-side apply sets again. These are fields of the
+// annotation, if their old owner owns the annotation.
+func TestClientSide(t *testing.T) {
+	_, mover := widgets(t)
+	const intent = `{"apiVersion":"example.dev/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"a":"x"}}`
+	annotated := func(text string) *unstructured.Unstructured {
+		live := withEntries(t, "spec: {a: x, m: {k: v}}",
+			`edit Update example.dev/v1 {"f:spec":{"f:a":{}}}`,
+			`kubectl Update example.dev/v1 {"f:metadata":{"f:annotations":{`+
+				`"f:kubectl.kubernetes.io/last-applied-configuration":{}}},"f:spec":{"f:a":{},"f:m":{"f:k":{}}}}`)
+		live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: text})
+		return live
+	}
+	spec := set(t, `{"f:spec":{}}`)
+	for _, row := range []struct {
+		name, text string
+		move       ownership.Move
+		want       string
+	}{
+		{"transfer", intent, ownership.Transfer{Fields: spec, From: manager("kubectl"), To: manager("me")}, ".spec.a"},
+		{"release", intent, ownership.Release{Fields: spec, From: manager("kubectl")}, ".spec.a"},
+		{"another updater", intent, ownership.Transfer{Fields: spec, From: manager("edit"), To: manager("me")}, ""},
+		{"kubectl is gone", intent, ownership.Drop{From: manager("kubectl")}, ""},
+		{"another version", strings.ReplaceAll(intent, "v1", "v2"),
+			ownership.Release{Fields: spec, From: manager("kubectl")}, ""},
+		{"damaged", intent[1:], ownership.Release{Fields: spec, From: manager("kubectl")}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r, err := mover.Do(t.Context(), annotated(row.text), row.move)
+			require.NoError(t, err)
+			require.Equal(t, row.want, paths(r.ClientSide))
+		})
+	}
+}
+
 // TestSubresources: fields move only to an entry for a subresource that sets them.
 func TestSubresources(t *testing.T) {
 	options := func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
