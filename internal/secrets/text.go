@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,21 +25,23 @@ const (
 //	password: "hun\"ter2"    the text
 //	password: "hun"ter2"     a spelling: the value is bytes 11 to 18, so bytes 11 to 19 of the text are hidden
 //
+// A value that equals a word of a name, see namesOf, is not hidden in this name: to hide it would show that it is equal.
+//
 // The time is linear in the values, and limited for the text: if too much of it is encoded, the result is [LeftOut].
 func WithoutValues(text string, trees ...map[string]any) string { return Hide(trees...)(text) }
 
 // Hide returns a function that does the same as [WithoutValues] for several texts, which share one limit.
 func Hide(trees ...map[string]any) func(text string) string {
-	runs, work := runsOf(trees), 0
+	runs, names, work := runsOf(trees), namesOf(trees), 0
 	return func(text string) string {
 		if len(runs) == 0 {
 			return text
 		}
-		return hide(text, runs, &work)
+		return hide(text, runs, names, &work)
 	}
 }
 
-func hide(text string, runs map[string]bool, work *int) string {
+func hide(text string, runs map[string]bool, names []string, work *int) string {
 	given := spelling{text: text}
 	for i := 0; i < len(text); {
 		_, size := utf8.DecodeRuneInString(text[i:])
@@ -46,30 +49,96 @@ func hide(text string, runs map[string]bool, work *int) string {
 		i += size
 	}
 	changes := make([]int, len(text)+1) // at each byte: change of the number of findings that contain it
+	joins := make([]int, len(text)+1)   // the same for findings that contain the byte and the byte before it
 	isComplete := given.each(encodings, work, func(s spelling) {
 		for _, s := range []spelling{s, s.undo(blanks)} {
 			s.find(runs, func(found span) {
 				changes[found.start]++
 				changes[found.end]--
+				joins[min(found.start+1, found.end)]++
+				joins[found.end]--
 			})
 		}
 	})
 	if !isComplete {
 		return LeftOut
 	}
-	var out strings.Builder
-	finds := 0
 	for i := range len(text) {
-		isFirst := finds == 0
+		joins[i+1] += joins[i]
+	}
+	isNamed := make([]bool, len(text))
+	for _, name := range names {
+		for _, at := range wordsIn(text, name) {
+			if joins[at.start] == 0 && joins[at.end] == 0 { // no value contains more than the name
+				for i := at.start; i < at.end; i++ {
+					isNamed[i] = true
+				}
+			}
+		}
+	}
+	var out strings.Builder
+	finds, isHidden := 0, false
+	for i := range len(text) {
 		finds += changes[i]
+		isFirst := !isHidden
+		isHidden = finds > 0 && !isNamed[i]
 		switch {
-		case finds == 0:
+		case !isHidden:
 			out.WriteByte(text[i])
 		case isFirst:
 			out.WriteString(mark)
 		}
 	}
 	return out.String()
+}
+
+// namesOf returns the texts in which servers name Secrets, their managers and their fields.
+func namesOf(trees []map[string]any) (names []string) {
+	for _, tree := range trees {
+		if !Is(tree) {
+			continue
+		}
+		metadata, _ := tree["metadata"].(map[string]any)
+		names = append(names, fmt.Sprintf("secrets %q", metadata["name"]), fmt.Sprintf("Secret %q", metadata["name"]))
+		entries, _ := metadata["managedFields"].([]any)
+		for _, entry := range entries {
+			e, _ := entry.(map[string]any)
+			owner := fmt.Sprintf("%q", e["manager"])
+			if e["subresource"] != nil {
+				owner += fmt.Sprintf(" with subresource %q", e["subresource"])
+			}
+			if e["operation"] == "Update" {
+				owner += fmt.Sprintf(" using %s", e["apiVersion"])
+			}
+			names = append(names, "conflict with "+owner, "conflicts with "+owner)
+		}
+		for around, value := range map[string]any{
+			"data": tree["data"], "stringData": tree["stringData"],
+			"metadata.annotations": metadata["annotations"], "metadata.labels": metadata["labels"],
+		} {
+			fields, _ := value.(map[string]any)
+			for name := range fields {
+				names = append(names, around+"."+name, around+"["+name+"]")
+			}
+		}
+	}
+	return names
+}
+
+// wordsIn returns the places of a name in a text, except inside longer words.
+func wordsIn(text, name string) (out []span) {
+	isWord := func(i int) bool { return i >= 0 && i < len(text) && isLetter(text[i]) }
+	for start := 0; ; {
+		i := strings.Index(text[start:], name)
+		if i < 0 {
+			return out
+		}
+		at := span{start + i, start + i + len(name)}
+		if !(isWord(at.start-1) && isWord(at.start)) && !(isWord(at.end-1) && isWord(at.end)) {
+			out = append(out, at)
+		}
+		start = at.end
+	}
 }
 
 // runsOf returns all parts of the values of Secrets that are hiddenLength bytes long, and all values that are shorter.
