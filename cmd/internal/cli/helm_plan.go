@@ -32,7 +32,7 @@ type helmPlan struct {
 // pruned returns all objects that Helm or this command deletes.
 func (u *helmPlan) pruned() (out []view.Pruned) {
 	for _, t := range slices.Concat(u.deleted, u.left) {
-		out = append(out, view.Pruned{Target: t, By: u.Manager})
+		out = append(out, view.Pruned{Target: t, By: []string{u.Manager}})
 	}
 	return out
 }

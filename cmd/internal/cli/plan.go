@@ -89,10 +89,11 @@ fields. For the manager kubectl, the plan shows the fields that kubectl apply
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These are objects that kubectl apply or the manager
-applied, in the namespaces of the input, with the labels of -l or, with --all, with
-any labels. The plan considers the kinds that kubectl apply --prune deletes, or the
-kinds that --prune-allowlist names. (kubectl apply --prune itself deletes only
-objects that kubectl apply applied.)
+applied, even if others apply them as well, in the namespaces of the input, with the
+labels of -l or, with --all, with any labels. The plan names all their appliers, and
+considers the kinds that kubectl apply --prune deletes, or the kinds that
+--prune-allowlist names. (kubectl apply --prune itself deletes only objects that
+kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
 not in the input. Notes name the objects that Argo CD, Flux or Helm would keep,
@@ -228,6 +229,7 @@ func (f *planFlags) planIn(
 	}
 	out := f.printer(len(docs))
 	var changes []planning.Planned // for --apply
+	var unnamed []*place.Target    // see checkNamed
 	candidates.Except = map[place.Key]bool{}
 	worst := plans.Unchanged
 	failed := f.eachPlan(p, docs, func(one *planning.Document) {
@@ -244,6 +246,9 @@ func (f *planFlags) planIn(
 		worst = max(worst, one.Outcome)
 		if prunes {
 			candidates.Except[place.KeyOf(one.Target)] = true
+		}
+		if app != nil && app.ApplySet != nil && one.Outcome != plans.Unchanged && !app.ApplySet.Names(one.Target) {
+			unnamed = append(unnamed, one.Target)
 		}
 		if f.apply && one.Outcome != plans.Unchanged {
 			changes = append(changes, planning.Planned{
@@ -268,13 +273,17 @@ func (f *planFlags) planIn(
 	if err := out.Close(); err != nil {
 		return err
 	}
+	notNamed := f.checkNamed(unnamed)
+	if notNamed != nil && !f.apply {
+		fmt.Fprintf(f.env.Stderr, "note: --app %s: plan --apply cannot apply this: %v\n", f.pruning.app, notNamed)
+	}
 	drifting, _ := out.Drifting()
 	status := f.exitStatus(worst, len(out.Pruned)+drifting, failed)
 	if !f.apply || status > statusChanges {
 		return exitWith(status)
 	}
-	if err := f.checkNamed(app, changes); err != nil {
-		return err
+	if notNamed != nil {
+		return fmt.Errorf("--app %s: nothing was applied: %w", f.pruning.app, notNamed)
 	}
 	view.PlanView{Palette: view.PaletteFor(f.env, f.env.Stderr), Pruned: out.Pruned}.WriteActions(f.env.Stderr, changes)
 	return f.applyPlans(p, changes, out.Pruned)

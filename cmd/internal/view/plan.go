@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/fatih/color"
 
@@ -30,17 +31,17 @@ type PlanView struct {
 	Suggest Suggest
 }
 
-// Pruned is an object that would be deleted, with the manager that applied it, or with the application that it
-// belongs to.
+// Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
+// to.
 type Pruned struct {
 	*planning.Target
-	By          string
-	Application string // the record with the object, as in "the inventory of …"
+	By          []string // first the manager because of which the object would be deleted
+	Application string   // the record with the object, as in "the inventory of …"
 }
 
 // reason returns the reason for deleting the object.
 func (p *Pruned) reason() string {
-	text := "applied by " + p.By
+	text := "applied by " + strings.Join(p.By, " and ")
 	if p.Application != "" {
 		text = "in " + p.Application
 	}
@@ -213,6 +214,9 @@ func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 		row := []cell{{"delete", color.FgRed}, {p.Title(), 0}}
 		if takes := p.Takes(); takes != "" {
 			row = append(row, cell{takes, color.FgRed})
+		}
+		if len(p.By) > 1 {
+			row = append(row, cell{printable.Text("applied by " + strings.Join(p.By[1:], " and ") + ", too"), color.FgRed})
 		}
 		rows = append(rows, row)
 	}

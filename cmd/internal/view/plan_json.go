@@ -82,10 +82,10 @@ func (v PlanView) failedData(d *planning.Document) any {
 
 // prunedJSON is an object that would be deleted, for JSON output.
 type prunedJSON struct {
-	Object      string `json:"object"`
-	Namespace   string `json:"namespace,omitempty"`
-	AppliedBy   string `json:"appliedBy,omitempty"`
-	Application string `json:"application,omitempty"`
+	Object      string   `json:"object"`
+	Namespace   string   `json:"namespace,omitempty"`
+	AppliedBy   []string `json:"appliedBy,omitempty"`
+	Application string   `json:"application,omitempty"`
 }
 
 type ownershipJSON struct {
