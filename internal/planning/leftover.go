@@ -157,6 +157,22 @@ func (p *Planned) Migrated() (out []fieldpath.Path) {
 	return out
 }
 
+// TakeOver suggests a migration before the apply, if without kubectl nobody makes the changes of Migration.
+func (p *Planned) TakeOver() advice.Suggestion {
+	var fields []fieldpath.Path
+	for _, change := range p.Migration {
+		fields = append(fields, change.Path)
+	}
+	updater := ""
+	list, _ := managedfields.Read(place.Wrap(p.Desired.Object)) // as after a plan, there is no error
+	for i := range list {
+		if p.isUpdater(list[i]) && list[i].Owned().Has(annotationPath) {
+			updater = list[i].Manager
+		}
+	}
+	return advice.TakeOver(p.Objects(), p.Desired.Manager, updater, fields)
+}
+
 // planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of
 // client-side apply, and applies again.
 func (p *Planned) planMigration(ctx context.Context, asking Asking) error {

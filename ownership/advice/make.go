@@ -196,6 +196,17 @@ func LetGo(
 	return Suggestion{Why: why, Action: action, Promise: promise}
 }
 
+// TakeOver migrates an object to server-side apply, so that an apply without kubectl makes the changes that kubectl's
+// server-side apply makes when it takes over the fields of client-side apply from an updater.
+func TakeOver(o Objects, manager, updater string, fields []fieldpath.Path) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("this apply does not change %s, which kubectl apply set and the manifest lacks; only kubectl's "+
+			"server-side apply does, unless the fields move first", list(fields)),
+		Action:  Upgrade{o, manager, updater},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
 // TakeIn prints a drifting field, so that it can be added to the manifest.
 func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion {
 	return Suggestion{

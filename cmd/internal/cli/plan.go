@@ -293,7 +293,7 @@ func (f *planFlags) planIn(
 func (f *planFlags) printer(documents int) *view.Plans {
 	v := view.PlanView{
 		Palette: view.PaletteFor(f.env, f.env.Stdout), ManagedFields: f.managedFields, Unchanged: f.unchanged,
-		Drift: f.drift, Suggest: f.suggest(),
+		Drift: f.drift, Applies: f.apply, Suggest: f.suggest(),
 	}
 	return view.NewPlans(view.Plans{
 		PlanView: v, Env: f.env, Format: f.format, Summarize: f.summary, Several: documents > 1,

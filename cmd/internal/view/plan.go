@@ -26,6 +26,7 @@ type PlanView struct {
 	ManagedFields bool // show managed fields in diffs
 	Unchanged     bool // list unchanged objects also if there are several
 	Drift         bool // print the number of drifting fields
+	Applies       bool // this command applies the plan, not kubectl
 	// Pruned are objects that would be deleted.
 	Pruned  []Pruned
 	Suggest Suggest
@@ -71,6 +72,7 @@ type Plans struct {
 	summary   summaryJSON
 	drift     DriftCount
 	leftovers int
+	migrated  int // objects that kubectl apply --server-side changes when it takes over fields
 	list      List
 	diff      diff
 	page      []page.Object
@@ -91,7 +93,8 @@ func (v *Plans) Add(p *planning.Planned) error {
 	v.summary.add(p)
 	drift := DriftView{p.Target, p.Drift}
 	v.drift.Add(drift)
-	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty()
+	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || len(p.Migration) > 0
+	v.migrated += min(len(p.Migration), 1)
 	switch {
 	case v.Summarize:
 	case v.Format == "diff":
@@ -212,11 +215,11 @@ func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 	}
 	for _, p := range v.Pruned {
 		row := []cell{{"delete", color.FgRed}, {p.Title(), 0}}
-		if takes := p.Takes(); takes != "" {
-			row = append(row, cell{takes, color.FgRed})
-		}
 		if len(p.By) > 1 {
 			row = append(row, cell{printable.Text("applied by " + strings.Join(p.By[1:], " and ") + ", too"), color.FgRed})
+		}
+		if takes := p.Takes(); takes != "" {
+			row = append(row, cell{takes, color.FgRed})
 		}
 		rows = append(rows, row)
 	}

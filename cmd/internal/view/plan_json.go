@@ -266,6 +266,10 @@ func (v *Plans) writeSummary(w io.Writer) error {
 			return err
 		}
 	}
+	if v.migrated > 0 {
+		fmt.Fprintf(w, "%s would change when kubectl apply --server-side takes over what kubectl apply owned\n",
+			printable.Counted(v.migrated, "object", "objects"))
+	}
 	if s.Failed > 0 {
 		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(s.Failed, "object", "objects"))
 		return err
