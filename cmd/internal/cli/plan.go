@@ -387,8 +387,8 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 			for _, way := range d.Ways {
 				f.suggest().Write(env.Stderr, way)
 			}
-		} else if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
-			if err := d.Uncompared(); err != nil {
+		} else {
+			for _, err := range d.Uncompared() {
 				env.NoteUnread(err)
 			}
 		}

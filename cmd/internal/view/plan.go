@@ -366,6 +366,8 @@ func fateOf(loss planning.Loss) string {
 		return ""
 	case loss.Removed:
 		return "is removed by this apply"
+	case loss.Unknown:
+		return "is not known without the server"
 	case len(loss.Owners) == 0 && len(loss.MayOwn) > 0:
 		e := loss.MayOwn[0]
 		return fmt.Sprintf("stays; %s may own it, at %s", describeKey(e.Key), e.APIVersion)

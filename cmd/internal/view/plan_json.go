@@ -176,7 +176,7 @@ func ownershipJSONOf(p *planning.Planned, c plans.OwnershipChange) ownershipJSON
 	out.Removes = pathTexts(removed)
 	for _, loss := range others {
 		out.Loses = append(out.Loses, loss.Field.String())
-		if len(loss.Owners) == 0 && len(loss.MayOwn) == 0 && !loss.Removed {
+		if len(loss.Owners) == 0 && len(loss.MayOwn) == 0 && !loss.Removed && !loss.Unknown {
 			out.Abandons = append(out.Abandons, loss.Field.String())
 		}
 	}
