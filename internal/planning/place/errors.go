@@ -92,9 +92,11 @@ func ServerError(err error) error {
 	if s.Reason == metav1.StatusReasonInvalid && s.Details != nil && len(s.Details.Causes) > 0 {
 		var errs []error
 		for _, cause := range s.Details.Causes {
-			if cause.Field == "" { // for example, in an error from a ValidatingAdmissionPolicy
+			switch {
+			case cause.Field == "<nil>" && len(s.Details.Causes) > 1: // only says that other rules were not checked
+			case cause.Field == "" || cause.Field == "<nil>": // as in an error from a ValidatingAdmissionPolicy
 				errs = append(errs, errors.New(cause.Message))
-			} else {
+			default:
 				errs = append(errs, causeError{cause})
 			}
 		}
