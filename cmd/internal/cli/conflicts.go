@@ -296,6 +296,10 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Plan
 		if one.Options.Force {
 			forced = ", with force"
 		}
+		if one.Desired.Object == nil {
+			fmt.Fprintf(env.Stderr, "%s: created\n", one.Title())
+			continue
+		}
 		fmt.Fprintf(env.Stderr, "%s: %s%s\n", one.Title(), one.Outcome, forced)
 		shown.WriteEffects(env.Stderr, one)
 	}
