@@ -143,7 +143,8 @@ func (p *Planned) isUpdater(e managedfields.Entry) bool {
 		e.APIVersion == p.Kind.GroupVersion().String()
 }
 
-// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply.
+// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply, and then
+// removes if the intent lacks them. It omits defaults, which a server sets again.
 func (p *Planned) Migrated() (out []fieldpath.Path) {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || p.Desired.Manager != KubectlManager {
@@ -154,7 +155,8 @@ func (p *Planned) Migrated() (out []fieldpath.Path) {
 			out = append(out, c.Path)
 		}
 	}
-	return out
+	fields := defaulted.Without(p.Kind.Typ, p.Desired.Object, fieldpath.NewSet(out...), p.Options.Defaulter)
+	return slices.DeleteFunc(out, func(path fieldpath.Path) bool { return !fields.Has(path) })
 }
 
 // TakeOver suggests a migration before the apply, if without kubectl nobody makes the changes of Migration.

@@ -154,11 +154,30 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
+// WithLoss returns s, which gives up the given fields, with the remark that the manager then no longer owns them.
+func WithLoss(s Suggestion, fields []fieldpath.Path) Suggestion {
+	if len(fields) > 0 {
+		s.Why += ", but you no longer own " + list(fields)
+	}
+	return s
+}
+
+// WithForms returns s, which shares the given fields, with the remark that their owners may have written the live
+// values in another form.
+func WithForms(s Suggestion, fields []fieldpath.Path) Suggestion {
+	if len(fields) > 0 {
+		s.Why += "; the owners' next applies conflict if their manifests write " + list(fields) +
+			" in another form, as in 1000m for 1, or without defaults"
+	}
+	return s
+}
+
 // WithMigration returns s with a remark about kubectl. s gives up the given fields. kubectl's server-side apply then
 // takes these fields over from client-side apply, and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
-		s.Why += "; kubectl's server-side apply then removes " + list(fields) + ", because kubectl apply set them"
+		s.Why += ", except " + list(fields) + ": kubectl's server-side apply then takes over and removes what kubectl " +
+			"apply set"
 		s.Promise.Keeps = false
 	}
 	return s

@@ -91,6 +91,12 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 		}
 		way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r, options.Manager)
 		way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
+		switch way.Decision {
+		case conflicts.GiveUp:
+			way.Suggestion = advice.WithLoss(way.Suggestion, lostBy(options.Manager, r.Plan, found))
+		case conflicts.Share:
+			way.Suggestion = advice.WithForms(way.Suggestion, plans.OtherForms(ctx, m, live, found, options))
+		}
 		ways = append(ways, way)
 	}
 	report.Ways = ways
@@ -112,6 +118,19 @@ func takes(plan *plans.Plan, manager string) bool {
 	return slices.ContainsFunc(plan.Ownership, func(change plans.OwnershipChange) bool {
 		return change.Manager.Manager != manager && !change.Loses.IsEmpty()
 	})
+}
+
+// lostBy returns the fields in conflict that the manager itself owns, and no longer owns after an apply.
+func lostBy(manager string, plan *plans.Plan, found conflicts.Conflicts) (out []fieldpath.Path) {
+	for _, change := range plan.Ownership {
+		for _, c := range found {
+			isOwn := change.Manager.Manager == manager && change.Manager != c.Owner
+			if isOwn && change.Loses.Has(c.Path) && !slices.ContainsFunc(out, c.Path.Equal) {
+				out = append(out, c.Path)
+			}
+		}
+	}
+	return out
 }
 
 // losses returns the fields that each owner loses: forced conflicts, and fields that the apply takes without a conflict.
