@@ -96,6 +96,7 @@ func TestWithoutValues(t *testing.T) {
 	}}
 	for _, text := range []string{
 		`secrets "s" is forbidden`, `Apply failed with 1 conflict: conflict with "helm" using v1: .data.helm`, "data[helm]",
+		"Conflicts with data.helm.",
 	} {
 		require.Equal(t, text, WithoutValues(text, in))
 	}

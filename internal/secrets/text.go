@@ -3,6 +3,7 @@ package secrets
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ const (
 //	password: "hun\"ter2"    the text
 //	password: "hun"ter2"     a spelling: the value is bytes 11 to 18, so bytes 11 to 19 of the text are hidden
 //
-// A value that equals a word of a name, see namesOf, is not hidden in this name: to hide it would show that it is equal.
+// A value that equals a word in a name is not hidden in this name, see nameForm: to hide it would show that it is equal.
 //
 // The time is linear in the values, and limited for the text: if too much of it is encoded, the result is [LeftOut].
 func WithoutValues(text string, trees ...map[string]any) string { return Hide(trees...)(text) }
@@ -41,7 +42,7 @@ func Hide(trees ...map[string]any) func(text string) string {
 	}
 }
 
-func hide(text string, runs map[string]bool, names []string, work *int) string {
+func hide(text string, runs map[string]bool, names map[string]bool, work *int) string {
 	given := spelling{text: text}
 	for i := 0; i < len(text); {
 		_, size := utf8.DecodeRuneInString(text[i:])
@@ -67,12 +68,12 @@ func hide(text string, runs map[string]bool, names []string, work *int) string {
 		joins[i+1] += joins[i]
 	}
 	isNamed := make([]bool, len(text))
-	for _, name := range names {
-		for _, at := range wordsIn(text, name) {
-			if joins[at.start] == 0 && joins[at.end] == 0 { // no value contains more than the name
-				for i := at.start; i < at.end; i++ {
-					isNamed[i] = true
-				}
+	for _, at := range nameForm.FindAllStringIndex(text, -1) {
+		name := strings.TrimRight(text[at[0]:at[1]], ".")
+		end := at[0] + len(name)
+		if names[name] && joins[at[0]] == 0 && joins[end] == 0 { // no value contains more than the name
+			for i := at[0]; i < end; i++ {
+				isNamed[i] = true
 			}
 		}
 	}
@@ -92,14 +93,21 @@ func hide(text string, runs map[string]bool, names []string, work *int) string {
 	return out.String()
 }
 
-// namesOf returns the texts in which servers name Secrets, their managers and their fields.
-func namesOf(trees []map[string]any) (names []string) {
+// nameForm matches the texts in which servers name Secrets, their managers and their fields.
+var nameForm = regexp.MustCompile(`\b(?:(?:secrets|Secret) "(?:[^"\\]|\\.)*"|` +
+	`conflicts? with "(?:[^"\\]|\\.)*"(?: with subresource "[^"]*")?(?: using [\w./-]+)?|` +
+	`(?:data|stringData|metadata\.annotations|metadata\.labels)(?:\[[^]]*\]|\.[\w./-]+))`)
+
+// namesOf returns the texts of nameForm that name something in the given Secrets.
+func namesOf(trees []map[string]any) map[string]bool {
+	names := map[string]bool{}
 	for _, tree := range trees {
 		if !Is(tree) {
 			continue
 		}
 		metadata, _ := tree["metadata"].(map[string]any)
-		names = append(names, fmt.Sprintf("secrets %q", metadata["name"]), fmt.Sprintf("Secret %q", metadata["name"]))
+		names[fmt.Sprintf("secrets %q", metadata["name"])] = true
+		names[fmt.Sprintf("Secret %q", metadata["name"])] = true
 		entries, _ := metadata["managedFields"].([]any)
 		for _, entry := range entries {
 			e, _ := entry.(map[string]any)
@@ -110,7 +118,7 @@ func namesOf(trees []map[string]any) (names []string) {
 			if e["operation"] == "Update" {
 				owner += fmt.Sprintf(" using %s", e["apiVersion"])
 			}
-			names = append(names, "conflict with "+owner, "conflicts with "+owner)
+			names["conflict with "+owner], names["conflicts with "+owner] = true, true
 		}
 		for around, value := range map[string]any{
 			"data": tree["data"], "stringData": tree["stringData"],
@@ -118,27 +126,11 @@ func namesOf(trees []map[string]any) (names []string) {
 		} {
 			fields, _ := value.(map[string]any)
 			for name := range fields {
-				names = append(names, around+"."+name, around+"["+name+"]")
+				names[around+"."+name], names[around+"["+name+"]"] = true, true
 			}
 		}
 	}
 	return names
-}
-
-// wordsIn returns the places of a name in a text, except inside longer words.
-func wordsIn(text, name string) (out []span) {
-	isWord := func(i int) bool { return i >= 0 && i < len(text) && isLetter(text[i]) }
-	for start := 0; ; {
-		i := strings.Index(text[start:], name)
-		if i < 0 {
-			return out
-		}
-		at := span{start + i, start + i + len(name)}
-		if !(isWord(at.start-1) && isWord(at.start)) && !(isWord(at.end-1) && isWord(at.end)) {
-			out = append(out, at)
-		}
-		start = at.end
-	}
 }
 
 // runsOf returns all parts of the values of Secrets that are hiddenLength bytes long, and all values that are shorter.
