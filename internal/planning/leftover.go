@@ -143,8 +143,8 @@ func (p *Planned) isUpdater(e managedfields.Entry) bool {
 		e.APIVersion == p.Kind.GroupVersion().String()
 }
 
-// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply, and then
-// removes if the intent lacks them. It omits defaults, which a server sets again.
+// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply, and
+// then removes if the intent lacks them. It omits defaults, which a server sets again.
 func (p *Planned) Migrated() (out []fieldpath.Path) {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || p.Desired.Manager != KubectlManager {

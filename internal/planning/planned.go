@@ -252,8 +252,8 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 	return p.FieldsInParent(fieldpath.NewSet(gone...)), others
 }
 
-// isUncompared reports whether a change moves the entry of the intent's manager to another version and drops fields, and
-// only the server can compare the versions. Whether the apply removes these fields is then not known.
+// isUncompared reports whether a change moves the entry of the intent's manager to another version and drops fields,
+// and only the server can compare the versions. Whether the apply removes these fields is then not known.
 func (p *Planned) isUncompared(change plans.OwnershipChange) bool {
 	return p.Served == nil && p.Converter() == nil && change.From != "" && !change.Loses.Leaves().IsEmpty() &&
 		change.Manager.Manager == p.Desired.Manager &&
@@ -261,8 +261,8 @@ func (p *Planned) isUncompared(change plans.OwnershipChange) bool {
 }
 
 // Uncompared returns the reasons why a plan without the server is incomplete: entries that it can't compare, because
-// they are at other versions. These may be entries of other managers, so that not all conflicts are known, and the entry
-// of the intent's manager.
+// they are at other versions. These may be entries of other managers, so that not all conflicts are known, and the
+// entry of the intent's manager.
 func (p *Planned) Uncompared() (all []error) {
 	if p.Served != nil || p.Outcome == plans.Unchanged || p.Outcome == plans.Conflict {
 		return nil

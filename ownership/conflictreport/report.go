@@ -133,7 +133,7 @@ func lostBy(manager string, plan *plans.Plan, found conflicts.Conflicts) (out []
 	return out
 }
 
-// losses returns the fields that each owner loses: forced conflicts, and fields that the apply takes without a conflict.
+// losses returns the fields that each owner loses: forced conflicts, and fields that are taken without a conflict.
 func losses(r *plans.Resolution, manager string) []Loss {
 	lost := slices.Clone(r.Forced)
 	for _, change := range r.Plan.Ownership {

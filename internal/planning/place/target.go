@@ -235,8 +235,8 @@ func (w *Desired) WithManagedFields(source map[string]any) *Desired {
 	return &with
 }
 
-// Manifest returns an intent as a manifest that can replace the document: without the namespace, UID and resourceVersion
-// that the document lacks. For a Scale, the manifest is the document with the replicas of the Scale.
+// Manifest returns an intent as a manifest that can replace the document: without the namespace, UID and
+// resourceVersion that the document lacks. For a Scale, the manifest is the document with the replicas of the Scale.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	if w.scaled != nil {
 		manifest := runtime.DeepCopyJSON(w.Given)
