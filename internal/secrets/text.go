@@ -26,7 +26,7 @@ const (
 //	password: "hun\"ter2"    the text
 //	password: "hun"ter2"     a spelling: the value is bytes 11 to 18, so bytes 11 to 19 of the text are hidden
 //
-// A value that equals a word in a name is not hidden in this name, see nameForm: to hide it would show that it is equal.
+// A value that equals a word in a name (see nameForm) is not hidden there: hiding would show that it is equal.
 //
 // The time is linear in the values, and limited for the text: if too much of it is encoded, the result is [LeftOut].
 func WithoutValues(text string, trees ...map[string]any) string { return Hide(trees...)(text) }
