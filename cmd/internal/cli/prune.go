@@ -190,18 +190,22 @@ func appliersOf(t *place.Target, manager string) (names []string) {
 	object := &unstructured.Unstructured{Object: t.Object}
 	list, _ := managedfields.Read(object)
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
-		names = []string{"kubectl apply"}
-	} else if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) != nil {
-		names = []string{manager}
-	} else {
+		return append([]string{"kubectl apply"}, appliersBut(list, kubectlManager)...)
+	}
+	if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) == nil {
 		return nil
 	}
+	return append([]string{manager}, appliersBut(list, manager)...)
+}
+
+// appliersBut returns the names of the appliers of an object, except one, sorted.
+func appliersBut(list managedfields.Entries, name string) (names []string) {
 	for i := range list {
 		e := &list[i]
-		isMain := e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
-		if isMain && e.Manager != names[0] && e.Manager != kubectlManager {
+		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.Manager != name {
 			names = append(names, e.Manager)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
