@@ -72,7 +72,6 @@ type Plans struct {
 	summary   summaryJSON
 	drift     DriftCount
 	leftovers int
-	migrated  int // objects that kubectl apply --server-side changes when it takes over fields
 	list      List
 	diff      diff
 	page      []page.Object
@@ -94,7 +93,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 	drift := DriftView{p.Target, p.Drift}
 	v.drift.Add(drift)
 	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || len(p.Migration) > 0
-	v.migrated += min(len(p.Migration), 1)
+	v.summary.Migrated += min(len(p.Migration), 1)
 	switch {
 	case v.Summarize:
 	case v.Format == "diff":
@@ -149,6 +148,9 @@ func (v *Plans) Close() error {
 	case v.Summarize:
 		return v.writeSummary(out)
 	case v.Format == "diff":
+		if v.summary.Migrated > 0 {
+			fmt.Fprintf(v.Env.Stderr, "note: %s\n", v.summary.migrated())
+		}
 		return v.closeDiff()
 	case v.Format == "html":
 		return v.writePage(out)

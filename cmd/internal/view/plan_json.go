@@ -221,9 +221,16 @@ type summaryJSON struct {
 	planCounts
 	Failed int `json:"failed"`
 	Pruned int `json:"pruned,omitempty"`
+	// Migrated is the number of objects that kubectl apply --server-side changes when it takes over fields.
+	Migrated int `json:"migrated,omitempty"`
 	// Drift is the number of drifting fields.
 	Drift int                    `json:"drift,omitempty"`
 	Kinds map[string]*planCounts `json:"kinds"`
+}
+
+func (s *summaryJSON) migrated() string {
+	return printable.Counted(s.Migrated, "object", "objects") +
+		" would change when kubectl apply --server-side takes over what kubectl apply owned"
 }
 
 // add counts a plan, in the total and for its resource.
@@ -266,9 +273,8 @@ func (v *Plans) writeSummary(w io.Writer) error {
 			return err
 		}
 	}
-	if v.migrated > 0 {
-		fmt.Fprintf(w, "%s would change when kubectl apply --server-side takes over what kubectl apply owned\n",
-			printable.Counted(v.migrated, "object", "objects"))
+	if s.Migrated > 0 {
+		fmt.Fprintln(w, s.migrated())
 	}
 	if s.Failed > 0 {
 		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(s.Failed, "object", "objects"))
