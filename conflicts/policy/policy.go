@@ -138,10 +138,27 @@ type Verdict struct {
 	Rule   int
 	Reason string
 	line   int
+	// As is a manager: the verdict on its conflict, over the same field or one around or inside it, changes less and
+	// decides this conflict, too. alone is then the verdict of the rules on this conflict. See [Verdict.Alone].
+	As    string
+	alone *Verdict
+}
+
+// Alone returns the verdict of the rules on the conflict, without regard to other conflicts.
+func (v Verdict) Alone() Verdict {
+	if v.alone != nil {
+		return *v.alone
+	}
+	return v
 }
 
 // String names the rule and its reason, as in "rule 1 (line 4): autoscalers set the replicas".
 func (v Verdict) String() string {
+	if v.alone != nil {
+		least, alone := v, *v.alone
+		least.alone = nil
+		return fmt.Sprintf("as for %q: %s; rule %d alone: %s", v.As, least, alone.Rule+1, alone.Decision)
+	}
 	if v.Rule < 0 {
 		return "no rule matches"
 	}
@@ -167,6 +184,7 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 	least := map[string]Verdict{}
 	for i, c := range all {
 		out[i] = p.decide(obj, Owner{c.Owner.Manager, c.Owner.Operation, c.Owner.Subresource}, []string{marked(c.Path)})
+		out[i].As = c.Owner.Manager
 		path := c.Path.String()
 		if before, ok := least[path]; !ok || out[i].changesLess(before) {
 			least[path] = out[i]
@@ -183,8 +201,15 @@ func (p *Policy) Decide(obj *metav1.PartialObjectMetadata, all conflicts.Conflic
 	for i, c := range all {
 		for n := range c.Path {
 			if v, ok := least[c.Path[:n+1].String()]; ok && v.changesLess(out[i]) {
+				alone := out[i].Alone()
+				v.alone = &alone
 				out[i] = v
 			}
+		}
+	}
+	for i := range out {
+		if out[i].alone == nil {
+			out[i].As = ""
 		}
 	}
 	return out

@@ -248,6 +248,11 @@ func TestSeveralOwners(t *testing.T) {
 		}
 		require.Equal(t, row.want, strings.Join(got, " "))
 	}
+	verdicts := p.Decide(deployment(), conflicts.Conflicts{conflict(replicas, "forced"), conflict(replicas, "other")})
+	require.Equal(t, `as for "other": no rule matches; rule 1 alone: force`, verdicts[0].String())
+	require.Equal(t, "rule 1: people", verdicts[0].Alone().String())
+	require.Equal(t, "no rule matches", verdicts[1].String())
+	require.Empty(t, verdicts[1].As)
 	var none *policy.Policy
 	require.Equal(t, "no rule matches", none.Decide(deployment(), conflicts.Conflicts{conflict(replicas, "x")})[0].String())
 }

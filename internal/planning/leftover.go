@@ -145,7 +145,8 @@ func (p *Planned) isUpdater(e managedfields.Entry) bool {
 		e.APIVersion == p.Kind.GroupVersion().String()
 }
 
-// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply.
+// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply, and
+// then removes if the intent lacks them. It omits defaults, which a server sets again.
 func (p *Planned) Migrated() (out []fieldpath.Path) {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || p.Desired.Manager != KubectlManager {
@@ -156,7 +157,24 @@ func (p *Planned) Migrated() (out []fieldpath.Path) {
 			out = append(out, c.Path)
 		}
 	}
-	return out
+	fields := defaulted.Without(p.Kind.Typ, p.Desired.Object, fieldpath.NewSet(out...), p.Options.Defaulter)
+	return slices.DeleteFunc(out, func(path fieldpath.Path) bool { return !fields.Has(path) })
+}
+
+// TakeOver suggests a migration before the apply, if without kubectl nobody makes the changes of Migration.
+func (p *Planned) TakeOver() advice.Suggestion {
+	var fields []fieldpath.Path
+	for _, change := range p.Migration {
+		fields = append(fields, change.Path)
+	}
+	updater := ""
+	list, _ := managedfields.Read(place.Wrap(p.Desired.Object)) // as after a plan, there is no error
+	for i := range list {
+		if p.isUpdater(list[i]) && list[i].Owned().Has(annotationPath) {
+			updater = list[i].Manager
+		}
+	}
+	return advice.TakeOver(p.Objects(), p.Desired.Manager, updater, fields)
 }
 
 // planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of

@@ -5,6 +5,7 @@ package planning
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -191,6 +192,9 @@ type Loss struct {
 	Changes bool
 	// Absent is true if the field was absent before the apply, such as stringData of a Secret.
 	Absent bool
+	// Unknown is true if only the server knows what the apply does to the field, because the manager's entry is at
+	// another version.
+	Unknown bool
 }
 
 // Fate divides the fields that a manager loses into the fields that its apply removes, and all others. A field is also
@@ -238,6 +242,7 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		loss.Changes = !typed.Equal(was, is) && (leavesAfter().Has(path) ||
 			!path[len(path)-1].IsField() && leavesBefore().Has(path))
 		loss.Removed = !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil)
+		loss.Unknown = !loss.Absent && !loss.Removed && p.isUncompared(change)
 		if loss.Removed && isApplier {
 			gone = append(gone, loss.Field)
 		} else {
@@ -248,6 +253,38 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		others[i].Field = p.InParent(others[i].Field)
 	}
 	return p.FieldsInParent(fieldpath.NewSet(gone...)), others
+}
+
+// isUncompared reports whether a change moves the entry of the intent's manager to another version and drops fields,
+// and only the server can compare the versions. Whether the apply removes these fields is then not known.
+func (p *Planned) isUncompared(change plans.OwnershipChange) bool {
+	return p.Served == nil && p.Converter() == nil && change.From != "" && !change.Loses.Leaves().IsEmpty() &&
+		change.Manager.Manager == p.Desired.Manager &&
+		change.Manager.Operation == metav1.ManagedFieldsOperationApply
+}
+
+// Uncompared returns the reasons why a plan without the server is incomplete: entries that it can't compare, because
+// they are at other versions. These may be entries of other managers, so that not all conflicts are known, and the
+// entry of the intent's manager.
+func (p *Planned) Uncompared() (all []error) {
+	if p.Served != nil || p.Outcome == plans.Unchanged || p.Outcome == plans.Conflict {
+		return nil
+	}
+	if err := p.Desired.Uncompared(); err != nil && !p.Options.Force {
+		all = append(all, err)
+	}
+	for _, change := range p.Ownership {
+		if p.isUncompared(change) {
+			all = append(all, fmt.Errorf("%s: what the apply removes is not known: the entry of %q is at %s, which can't be "+
+				"compared without the server", p.Title(), p.Desired.Manager, change.From))
+		}
+	}
+	return all
+}
+
+// KnowsConflicts reports whether all conflicts of the apply are known.
+func (p *Planned) KnowsConflicts() bool {
+	return p.Served != nil || p.Outcome == plans.Unchanged || p.Desired.Uncompared() == nil
 }
 
 // MayShare returns the entries that may share fields with a manager that gains these fields by the apply. These are the

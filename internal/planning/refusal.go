@@ -398,13 +398,13 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 			Manager: w.Manager, Force: r.Force, DryRun: true, Subresource: subresource,
 		})
 		p.saw(served, err)
-		switch {
-		case err != nil:
+		if err != nil {
 			p.Refused[way] = place.ServerError(err).Error()
-		case way == conflicts.Force:
-			p.Also[way], p.Overruled = nil, p.overruled(r.Plan, served)
-		default:
-			p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served)
+			continue
+		}
+		p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served, r.Intent.Object)
+		if way == conflicts.Force {
+			p.Overruled = p.overruled(r.Plan, served)
 		}
 	}
 	for _, s := range advice.OwnUpdates(w.Manager, p.Conflicts) {
@@ -439,10 +439,12 @@ func (p *Planned) overruled(plan *plans.Plan, served map[string]any) (out []plan
 	return out
 }
 
-// changedByServer returns the fields of other managers whose values differ after an apply without conflicts. The server
-// changes them for reasons of its own: it removes the node ports of a Service, for example, if the apply drops the type
-// of the Service.
-func changedByServer(t *typed.Type, manager string, before, after map[string]any) (changed []fieldpath.Path) {
+// changedByServer returns the fields of other managers whose values differ after an apply although the intent lacks
+// them. The server changes them for reasons of its own: it removes the node ports of a Service, for example, if the
+// apply drops the type of the Service.
+func changedByServer(
+	t *typed.Type, manager string, before, after, intent map[string]any,
+) (changed []fieldpath.Path) {
 	list, err := managedfields.Read(place.Wrap(before))
 	if err != nil {
 		return nil
@@ -454,7 +456,7 @@ func changedByServer(t *typed.Type, manager string, before, after map[string]any
 			others = others.Union(t.Reconcile(e.Owned()))
 		}
 	}
-	for path := range others.Intersection(leaves).All() {
+	for path := range others.Intersection(leaves).RecursiveDifference(t.FieldSet(intent).Leaves()).All() {
 		was, _ := t.Get(before, path)
 		is, exists := t.Get(after, path)
 		hasMembers := exists && !leavesAfter.Has(path) // the apply added members to an empty list or map

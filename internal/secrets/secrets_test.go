@@ -88,5 +88,19 @@ func TestWithoutValues(t *testing.T) {
 	} {
 		require.Equal(t, row.want, WithoutValues(row.text, in), row.why)
 	}
+
+	// Names stay, although a value equals a word of them; a value that contains more than a name is hidden.
+	in = secret(map[string]any{"helm": "aGVsbQ==", "data": "ZGF0YQ==", "v1": "djE=", "a": "b2YgU2VjcmV0ICJzIiBpcw=="})
+	in["metadata"] = map[string]any{"name": "s", "managedFields": []any{
+		map[string]any{"manager": "helm", "operation": "Update", "apiVersion": "v1"},
+	}}
+	for _, text := range []string{
+		`secrets "s" is forbidden`, `Apply failed with 1 conflict: conflict with "helm" using v1: .data.helm`, "data[helm]",
+		"Conflicts with data.helm.",
+	} {
+		require.Equal(t, text, WithoutValues(text, in))
+	}
+	require.Equal(t, `*** data[helm] is ***, ***, v11`, WithoutValues(`v1 data[helm] is helm, of Secret "s" is, v11`, in))
+
 	require.Equal(t, "b", WithoutValues("b", map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": "b"}))
 }

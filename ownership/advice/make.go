@@ -165,11 +165,30 @@ func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	return s
 }
 
+// WithLoss returns s, which gives up the given fields, with the remark that the manager then no longer owns them.
+func WithLoss(s Suggestion, fields []fieldpath.Path) Suggestion {
+	if len(fields) > 0 {
+		s.Why += ", but you no longer own " + list(fields)
+	}
+	return s
+}
+
+// WithForms returns s, which shares the given fields, with the remark that their owners may have written the live
+// values in another form.
+func WithForms(s Suggestion, fields []fieldpath.Path) Suggestion {
+	if len(fields) > 0 {
+		s.Why += "; the owners' next applies conflict if their manifests write " + list(fields) +
+			" in another form, as in 1000m for 1, or without defaults"
+	}
+	return s
+}
+
 // WithMigration returns s with a remark about kubectl. s gives up the given fields. kubectl's server-side apply then
 // takes these fields over from client-side apply, and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
-		s.Why += "; kubectl's server-side apply then removes " + list(fields) + ", because kubectl apply set them"
+		s.Why += ", except " + list(fields) + ": kubectl's server-side apply then takes over and removes what kubectl " +
+			"apply set"
 		s.Promise.Keeps = false
 	}
 	return s
@@ -205,6 +224,17 @@ func LetGo(
 		why += "; without a conflict, because the fields in conflict move too"
 	}
 	return Suggestion{Why: why, Action: action, Promise: promise}
+}
+
+// TakeOver migrates an object to server-side apply, so that an apply without kubectl makes the changes that kubectl's
+// server-side apply makes when it takes over the fields of client-side apply from an updater.
+func TakeOver(o Objects, manager, updater string, fields []fieldpath.Path) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("this apply does not change %s, which kubectl apply set and the manifest lacks; only kubectl's "+
+			"server-side apply does, unless the fields move first", list(fields)),
+		Action:  Upgrade{o, manager, updater},
+		Promise: Promise{Keeps: true, Done: true},
+	}
 }
 
 // TakeIn prints a drifting field, so that it can be added to the manifest.

@@ -50,7 +50,8 @@ type WayOut struct {
 	Force  bool                       `json:"force"`
 	// Refused is the server's reason for refusing Intent; empty if the server accepts it or was not asked.
 	Refused string `json:"refused,omitempty"`
-	// Losses are the fields that each owner loses, in the order of the conflicts.
+	// Losses are the fields that each owner loses, in the order of the conflicts. Even without force, an apply of kubectl
+	// takes fields that still have the values set by client-side apply.
 	Losses []Loss `json:"losses,omitempty"`
 }
 
@@ -88,8 +89,14 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 			report.Unavailable = append(report.Unavailable, way)
 			continue
 		}
-		way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r.Forced)
+		way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r, options.Manager)
 		way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
+		switch way.Decision {
+		case conflicts.GiveUp:
+			way.Suggestion = advice.WithLoss(way.Suggestion, lostBy(options.Manager, r.Plan, found))
+		case conflicts.Share:
+			way.Suggestion = advice.WithForms(way.Suggestion, plans.OtherForms(ctx, m, live, found, options))
+		}
 		ways = append(ways, way)
 	}
 	report.Ways = ways
@@ -113,11 +120,41 @@ func takes(plan *plans.Plan, manager string) bool {
 	})
 }
 
-// losses returns the fields that each owner loses if all conflicts, which must be sorted by owner, are forced.
-func losses(forced conflicts.Conflicts) []Loss {
+// lostBy returns the fields in conflict that the manager itself owns, and no longer owns after an apply.
+func lostBy(manager string, plan *plans.Plan, found conflicts.Conflicts) (out []fieldpath.Path) {
+	for _, change := range plan.Ownership {
+		for _, c := range found {
+			isOwn := change.Manager.Manager == manager && change.Manager != c.Owner
+			if isOwn && change.Loses.Has(c.Path) && !slices.ContainsFunc(out, c.Path.Equal) {
+				out = append(out, c.Path)
+			}
+		}
+	}
+	return out
+}
+
+// losses returns the fields that each owner loses: forced conflicts, and fields that are taken without a conflict.
+func losses(r *plans.Resolution, manager string) []Loss {
+	lost := slices.Clone(r.Forced)
+	for _, change := range r.Plan.Ownership {
+		known := []fieldpath.Path{fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)}
+		for _, c := range r.Forced {
+			if c.Owner == change.Manager {
+				known = append(known, c.Path)
+			}
+		}
+		taken := change.Loses.Leaves().RecursiveDifference(fieldpath.NewSet(known...))
+		for path := range taken.All() {
+			if change.Manager.Manager != manager {
+				c := conflicts.Conflict{Path: slices.Clone(path), Owner: change.Manager, APIVersion: change.Version}
+				lost = append(lost, c)
+			}
+		}
+	}
+	lost.Sort()
 	var out []Loss
-	for i, c := range forced {
-		if i == 0 || forced[i-1].Owner != c.Owner {
+	for i, c := range lost {
+		if i == 0 || lost[i-1].Owner != c.Owner {
 			out = append(out, Loss{Owner: c.Entry()})
 		}
 		last := &out[len(out)-1]

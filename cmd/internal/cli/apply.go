@@ -92,7 +92,7 @@ func (f *writeFlags) decided(p place.Place, doc document.Document) (intent map[s
 			fmt.Fprintf(f.env.Stderr, "%s: %s %s of %s, by %s\n",
 				one.Title(), d.Decision, d.Path.Short(), d.Owner.Manager, d.Verdict)
 		}
-		intent, force = one.Manifest(one.Stored().Tree), one.Options.Force
+		intent, force = one.Stored().Tree, one.Options.Force
 	}
 	return intent, force
 }

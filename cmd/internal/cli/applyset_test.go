@@ -38,10 +38,12 @@ func TestApplySet(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}
+	advised := ""
 	plan := func(manifest string, status int) string {
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
 		got, out, errs := output(process.Env{}, append([]string{"plan", "--app", "configmaps/shop"}, common...)...)
 		require.Equal(t, status, got, "%s%s", out, errs)
+		_, advised, _ = strings.Cut(errs, "run: ")
 		return out
 	}
 	lines := func(form, text string) (names []string) {
@@ -54,7 +56,8 @@ func TestApplySet(t *testing.T) {
 	kept := configMap("default", "kept")
 	all := kept + configMap("default", "one") + configMap("default", "two") + role
 	require.NotContains(t, plan(all, statusChanges), "pruned", "the set is new")
-	apply(all)
+	out, err := exec.Command("sh", "-c", advised).CombinedOutput()
+	require.NoError(t, err, "%s%s", advised, out)
 	require.Contains(t, plan(all, 0), "4 unchanged", "the label of the members is planned too")
 	want := lines(`: pruned \(in the ApplySet configmap/shop\)`, plan(kept, statusChanges))
 	require.Len(t, want, 3)

@@ -222,7 +222,7 @@ func (f *conflictsFlags) print(planned []planning.Planned, failed int) (err erro
 func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) error {
 	ctx, env := f.env.Context, f.env
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Suggest: f.suggest()}
-	documents, without := len(planned)+failed, 0
+	documents, without, unknown := len(planned)+failed, 0, 0
 	var values []any
 	for _, p := range planned {
 		if len(p.StringData()) > 0 {
@@ -247,9 +247,15 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 		case hasConflict:
 			err = shown.WriteConflicts(ctx, env.Stdout, &p)
 		default:
-			without++
-			if documents == 1 || f.unchanged {
-				fmt.Fprintf(env.Stdout, "%s: no conflict\n", p.Title())
+			text := "no conflict"
+			if p.KnowsConflicts() {
+				without++
+			} else {
+				unknown++
+				text = "conflicts are not known"
+			}
+			if documents == 1 || f.unchanged || !p.KnowsConflicts() {
+				fmt.Fprintf(env.Stdout, "%s: %s\n", p.Title(), text)
 			}
 			shown.WriteDecided(env.Stdout, &p)
 		}
@@ -259,8 +265,12 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 	}
 	switch {
 	case f.format == "" && documents > 1:
-		fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without, %d failed\n", documents,
-			len(planned)-without, without, failed)
+		notKnown := ""
+		if unknown > 0 {
+			notKnown = fmt.Sprintf(" %d not known,", unknown)
+		}
+		fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without,%s %d failed\n", documents,
+			len(planned)-without-unknown, without, notKnown, failed)
 		return nil
 	case f.format == "":
 		return nil
@@ -285,6 +295,10 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Plan
 		forced := ""
 		if one.Options.Force {
 			forced = ", with force"
+		}
+		if one.Desired.Object == nil {
+			fmt.Fprintf(env.Stderr, "%s: created\n", one.Title())
+			continue
 		}
 		fmt.Fprintf(env.Stderr, "%s: %s%s\n", one.Title(), one.Outcome, forced)
 		shown.WriteEffects(env.Stderr, one)

@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/planning/releases"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // helmPlan is the plan of an upgrade or a rollback.
@@ -32,7 +33,8 @@ type helmPlan struct {
 // pruned returns all objects that Helm or this command deletes.
 func (u *helmPlan) pruned() (out []view.Pruned) {
 	for _, t := range slices.Concat(u.deleted, u.left) {
-		out = append(out, view.Pruned{Target: t, By: u.Manager})
+		list, _ := managedfields.Read(place.Wrap(t.Object))
+		out = append(out, view.Pruned{Target: t, By: append([]string{u.Manager}, appliersBut(list, u.Manager)...)})
 	}
 	return out
 }

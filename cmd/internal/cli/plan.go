@@ -90,10 +90,11 @@ first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These objects are in the namespaces of the input, and
-were applied by kubectl apply or by the manager. They have the labels of -l or, with
---all, any labels. The plan considers the kinds that kubectl apply --prune deletes,
-or the kinds that --prune-allowlist names. (kubectl apply --prune itself deletes
-only objects that kubectl apply applied.)
+were applied by kubectl apply or by the manager, even if others apply them, too.
+They have the labels of -l or, with --all, any labels. The plan names all their
+appliers. It considers the kinds that kubectl apply --prune deletes, or the kinds
+that --prune-allowlist names. (kubectl apply --prune itself deletes only objects
+that kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
 not in the input. Notes name the objects that Argo CD, Flux or Helm would keep, and
@@ -229,6 +230,7 @@ func (f *planFlags) planIn(
 	}
 	out := f.printer(len(docs))
 	var changes []planning.Planned // for --apply
+	var unnamed []*place.Target    // see checkNamed
 	candidates.Except = map[place.Key]bool{}
 	worst := plans.Unchanged
 	failed := f.eachPlan(p, docs, func(one *planning.Document) {
@@ -245,6 +247,9 @@ func (f *planFlags) planIn(
 		worst = max(worst, one.Outcome)
 		if prunes {
 			candidates.Except[place.KeyOf(one.Target)] = true
+		}
+		if app != nil && app.ApplySet != nil && one.Outcome != plans.Unchanged && !app.ApplySet.Names(one.Target) {
+			unnamed = append(unnamed, one.Target)
 		}
 		if f.apply && one.Outcome != plans.Unchanged {
 			changes = append(changes, planning.Planned{
@@ -269,13 +274,17 @@ func (f *planFlags) planIn(
 	if err := out.Close(); err != nil {
 		return err
 	}
+	notNamed := f.checkNamed(unnamed)
+	if notNamed != nil && !f.apply {
+		fmt.Fprintf(f.env.Stderr, "note: --app %s: plan --apply cannot apply this: %v\n", f.pruning.app, notNamed)
+	}
 	drifting, _ := out.Drifting()
 	status := f.exitStatus(worst, len(out.Pruned)+drifting, failed)
 	if !f.apply || status > statusChanges {
 		return exitWith(status)
 	}
-	if err := f.checkNamed(app, changes); err != nil {
-		return err
+	if notNamed != nil {
+		return fmt.Errorf("--app %s: nothing was applied: %w", f.pruning.app, notNamed)
 	}
 	view.PlanView{Palette: view.PaletteFor(f.env, f.env.Stderr), Pruned: out.Pruned}.WriteActions(f.env.Stderr, changes)
 	return f.applyPlans(p, changes, out.Pruned)
@@ -285,7 +294,7 @@ func (f *planFlags) planIn(
 func (f *planFlags) printer(documents int) *view.Plans {
 	v := view.PlanView{
 		Palette: view.PaletteFor(f.env, f.env.Stdout), ManagedFields: f.managedFields, Unchanged: f.unchanged,
-		Drift: f.drift, Suggest: f.suggest(),
+		Drift: f.drift, Applies: f.apply, Suggest: f.suggest(),
 	}
 	return view.NewPlans(view.Plans{
 		PlanView: v, Env: f.env, Format: f.format, Summarize: f.summary, Several: documents > 1,
@@ -379,8 +388,8 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 			for _, way := range d.Ways {
 				f.suggest().Write(env.Stderr, way)
 			}
-		} else if d.Served == nil && d.Outcome != plans.Unchanged && d.Outcome != plans.Conflict && !f.force {
-			if err := d.Uncompared(); err != nil {
+		} else {
+			for _, err := range d.Uncompared() {
 				env.NoteUnread(err)
 			}
 		}

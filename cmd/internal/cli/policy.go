@@ -174,7 +174,7 @@ func (f *policyTestFlags) decide(p place.Place, docs []document.Document) error 
 	planned, failed := f.planDocuments(p, docs)
 	for _, one := range planned {
 		for _, d := range one.Decided {
-			f.matched[d.Rule] = true
+			f.matched[d.Alone().Rule] = true
 		}
 	}
 	return f.print(planned, len(failed))

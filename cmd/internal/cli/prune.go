@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/applications"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -101,7 +100,7 @@ func (f *planFlags) pruned(
 		case app != nil:
 			out = append(out, view.Pruned{Target: t, Application: app.Source})
 		default:
-			if by := appliedBy(t, f.manager); by != "" {
+			if by := appliersOf(t, f.manager); by != nil {
 				out = append(out, view.Pruned{Target: t, By: by})
 			}
 		}
@@ -144,25 +143,35 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 	return app, nil
 }
 
-// checkNamed returns an error if an apply would add an object to an ApplySet whose parent does not name the object's
-// kind or namespace: no later prune would find the object. kubectl extends the parent before it applies; this command
-// does not.
-func (f *planFlags) checkNamed(app *applications.Application, changes []planning.Planned) error {
-	if app == nil || app.ApplySet == nil {
+// checkNamed returns an error if an apply would add objects, the targets in unnamed, to an ApplySet whose parent does
+// not name their kind or namespace: no later prune would find them. kubectl extends the parent before it applies; this
+// command does not.
+func (f *planFlags) checkNamed(unnamed []*place.Target) error {
+	if len(unnamed) == 0 || f.live != nil {
 		return nil
 	}
-	var unnamed []string
-	for _, one := range changes {
-		if !app.ApplySet.Names(one.Target) {
-			unnamed = append(unnamed, one.Title())
-		}
+	var titles []string
+	known := append(clusterFlags(), "filename", "kustomize", "recursive", "field-manager", "force-conflicts", "namespace")
+	parts := strings.Split(f.pruning.app, "/")
+	flags := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
+	isElsewhere := false
+	for _, t := range unnamed {
+		titles = append(titles, t.Title())
+		isElsewhere = isElsewhere || len(parts) > 2 && t.Namespace != parts[1]
 	}
-	if len(unnamed) == 0 {
-		return nil
+	if len(parts) > 2 && f.namespace() == "" && !isElsewhere {
+		flags = append(flags, "--namespace", parts[1])
 	}
-	return fmt.Errorf("--app %s: nothing was applied: the ApplySet's parent does not name the kind or namespace of "+
-		"%s, and only kubectl extends it; run kubectl apply --server-side --prune --applyset instead", f.pruning.app,
-		strings.Join(unnamed, ", "))
+	way := "run: KUBECTL_APPLYSET=true kubectl apply --server-side --prune" +
+		shellArguments(append([]string{"--applyset=" + parts[0] + "/" + parts[len(parts)-1]}, flags...))
+	switch {
+	case f.store != "":
+		way = "use a cluster and kubectl apply"
+	case isElsewhere && f.namespace() == "":
+		way = fmt.Sprintf("with %s as the namespace of the kubeconfig, %s", parts[1], way)
+	}
+	return fmt.Errorf("the ApplySet's parent does not name the kind or namespace of %s, and only kubectl extends it; %s",
+		strings.Join(titles, ", "), way)
 }
 
 // severity orders deletions by their effect: a lower number is more severe.
@@ -176,16 +185,28 @@ func severity(p view.Pruned) int {
 	return 2
 }
 
-// appliedBy returns the name of the applier of an object: "kubectl apply" if the object has the annotation of kubectl
-// apply, otherwise the manager if it has an Apply entry, otherwise "".
-func appliedBy(t *place.Target, manager string) string {
+// appliersOf returns the names of all appliers of an object: first "kubectl apply", if the object has the annotation of
+// kubectl apply, or the manager, if it has an Apply entry. If neither has applied the object, appliersOf returns nil.
+func appliersOf(t *place.Target, manager string) (names []string) {
 	object := &unstructured.Unstructured{Object: t.Object}
+	list, _ := managedfields.Read(object)
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
-		return "kubectl apply"
+		return append([]string{"kubectl apply"}, appliersBut(list, kubectlManager)...)
 	}
-	list, err := managedfields.Read(object)
-	if err == nil && list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) != nil {
-		return manager
+	if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) == nil {
+		return nil
 	}
-	return ""
+	return append([]string{manager}, appliersBut(list, manager)...)
+}
+
+// appliersBut returns the names of the appliers of an object, except one, sorted.
+func appliersBut(list managedfields.Entries, name string) (names []string) {
+	for i := range list {
+		e := &list[i]
+		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.Manager != name {
+			names = append(names, e.Manager)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -51,9 +51,9 @@ entries that were merged into ancient-changes. It ends with suggested commands.
 Report reads objects of KIND, or of all kinds that can be listed. It reads one
 namespace (-n; the default is the kubeconfig's namespace) or, with -A, all
 namespaces. With -f, it reads the live objects of manifests; with --live, it reads
-objects in files. It reads objects in chunks, and keeps only some examples in memory.
-Kinds that you may not list are omitted, with a note; if you named such a kind, that
-is an error.
+objects in files. It reads objects in chunks, and keeps only some examples in
+memory. Kinds that you may not list are omitted, with a note; if you named such a
+kind, that is an error.
 
 With --policy, report lists only the fields that managers own but may not own, each
 with its owner and the time of the owner's entry. A manager may own the fields that

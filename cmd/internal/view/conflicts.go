@@ -99,15 +99,18 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	}
 	rules, at := []policy.Rule{}, "add it to the policy"
 	first := policy.Verdict{Rule: -1}
-	for _, d := range p.Decided { // the rule that refuses a conflict decides before a rule that comes after it
-		if d.Decision == conflicts.Refuse && d.Rule >= 0 && (first.Rule < 0 || d.Rule < first.Rule) {
-			first = d.Verdict
+	for _, d := range p.Decided {
+		alone := d.Alone()
+		if alone.Decision != conflicts.Refuse {
+			continue
+		}
+		// The rule that refuses a conflict decides before a rule that comes after it.
+		if alone.Rule >= 0 && (first.Rule < 0 || alone.Rule < first.Rule) {
+			first = alone
 			first.Reason = ""
 			at = "insert it into the policy before " + first.String()
 		}
-	}
-	for _, c := range p.Found() {
-		manager := policy.Quote(c.Owner.Manager)
+		manager := policy.Quote(d.Owner.Manager)
 		n := slices.IndexFunc(rules, func(r policy.Rule) bool { return r.Managers[0] == manager })
 		if n < 0 {
 			n = len(rules)
@@ -116,7 +119,7 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 				Decision: conflicts.GiveUp, Reason: "…",
 			})
 		}
-		rules[n].Fields = append(rules[n].Fields, c.Path.String())
+		rules[n].Fields = append(rules[n].Fields, d.Path.String())
 	}
 	data, err := printable.Marshal(rules)
 	if err == nil {
@@ -132,15 +135,17 @@ type DecidedJSON struct {
 	Field    string                    `json:"field"`
 	Owner    metav1.ManagedFieldsEntry `json:"owner"`
 	Decision conflicts.Decision        `json:"decision"`
-	// Rule is the number of the rule, from 1; 0 if no rule matches.
+	// Rule is the number of the rule that decides, from 1; 0 if no rule matches.
 	Rule   int    `json:"rule"`
 	Reason string `json:"reason,omitempty"`
+	// As is the manager whose conflict decides, if it is another conflict; see [policy.Verdict].
+	As string `json:"as,omitempty"`
 }
 
 // DecidedOf returns a policy's decisions, for JSON output.
 func DecidedOf(p *planning.Planned) (out []DecidedJSON) {
 	for _, d := range p.Decided {
-		out = append(out, DecidedJSON{d.Path.String(), d.Entry(), d.Decision, d.Rule + 1, d.Reason})
+		out = append(out, DecidedJSON{d.Path.String(), d.Entry(), d.Decision, d.Rule + 1, d.Reason, d.As})
 	}
 	return out
 }

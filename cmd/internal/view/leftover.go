@@ -53,7 +53,10 @@ func (s Suggest) Write(w io.Writer, suggestion advice.Suggestion) {
 
 // writeLeftovers writes the fields that stay although the intent lacks them, and how to remove them.
 func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
-	if len(p.Migration) > 0 {
+	switch {
+	case len(p.Migration) > 0 && v.Applies:
+		v.Suggest.Write(w, p.TakeOver())
+	case len(p.Migration) > 0:
 		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned, and then also changes:\n")
 		v.writeChanges(w, slices.Values(p.Migration))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/fatih/color"
 
@@ -25,22 +26,23 @@ type PlanView struct {
 	ManagedFields bool // show managed fields in diffs
 	Unchanged     bool // list unchanged objects also if there are several
 	Drift         bool // print the number of drifting fields
+	Applies       bool // this command applies the plan, not kubectl
 	// Pruned are objects that would be deleted.
 	Pruned  []Pruned
 	Suggest Suggest
 }
 
-// Pruned is an object that would be deleted, with the manager that applied it, or with the application that it
-// belongs to.
+// Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
+// to.
 type Pruned struct {
 	*planning.Target
-	By          string
-	Application string // the record with the object, as in "the inventory of …"
+	By          []string // first the manager because of which the object would be deleted
+	Application string   // the record with the object, as in "the inventory of …"
 }
 
 // reason returns the reason for deleting the object.
 func (p *Pruned) reason() string {
-	text := "applied by " + p.By
+	text := "applied by " + strings.Join(p.By, " and ")
 	if p.Application != "" {
 		text = "in " + p.Application
 	}
@@ -90,7 +92,8 @@ func (v *Plans) Add(p *planning.Planned) error {
 	v.summary.add(p)
 	drift := DriftView{p.Target, p.Drift}
 	v.drift.Add(drift)
-	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty()
+	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || len(p.Migration) > 0
+	v.summary.Migrated += min(len(p.Migration), 1)
 	switch {
 	case v.Summarize:
 	case v.Format == "diff":
@@ -145,6 +148,9 @@ func (v *Plans) Close() error {
 	case v.Summarize:
 		return v.writeSummary(out)
 	case v.Format == "diff":
+		if v.summary.Migrated > 0 {
+			fmt.Fprintf(v.Env.Stderr, "note: %s\n", v.summary.migrated())
+		}
 		return v.closeDiff()
 	case v.Format == "html":
 		return v.writePage(out)
@@ -211,6 +217,9 @@ func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 	}
 	for _, p := range v.Pruned {
 		row := []cell{{"delete", color.FgRed}, {p.Title(), 0}}
+		if len(p.By) > 1 {
+			row = append(row, cell{printable.Text("applied by " + strings.Join(p.By[1:], " and ") + ", too"), color.FgRed})
+		}
 		if takes := p.Takes(); takes != "" {
 			row = append(row, cell{takes, color.FgRed})
 		}
@@ -364,6 +373,8 @@ func fateOf(loss planning.Loss) string {
 		return ""
 	case loss.Removed:
 		return "is removed by this apply"
+	case loss.Unknown:
+		return "is not known without the server"
 	case len(loss.Owners) == 0 && len(loss.MayOwn) > 0:
 		e := loss.MayOwn[0]
 		return fmt.Sprintf("stays; %s may own it, at %s", describeKey(e.Key), e.APIVersion)

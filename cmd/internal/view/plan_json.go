@@ -82,10 +82,10 @@ func (v PlanView) failedData(d *planning.Document) any {
 
 // prunedJSON is an object that would be deleted, for JSON output.
 type prunedJSON struct {
-	Object      string `json:"object"`
-	Namespace   string `json:"namespace,omitempty"`
-	AppliedBy   string `json:"appliedBy,omitempty"`
-	Application string `json:"application,omitempty"`
+	Object      string   `json:"object"`
+	Namespace   string   `json:"namespace,omitempty"`
+	AppliedBy   []string `json:"appliedBy,omitempty"`
+	Application string   `json:"application,omitempty"`
 }
 
 type ownershipJSON struct {
@@ -176,7 +176,7 @@ func ownershipJSONOf(p *planning.Planned, c plans.OwnershipChange) ownershipJSON
 	out.Removes = pathTexts(removed)
 	for _, loss := range others {
 		out.Loses = append(out.Loses, loss.Field.String())
-		if len(loss.Owners) == 0 && len(loss.MayOwn) == 0 && !loss.Removed {
+		if len(loss.Owners) == 0 && len(loss.MayOwn) == 0 && !loss.Removed && !loss.Unknown {
 			out.Abandons = append(out.Abandons, loss.Field.String())
 		}
 	}
@@ -221,9 +221,16 @@ type summaryJSON struct {
 	planCounts
 	Failed int `json:"failed"`
 	Pruned int `json:"pruned,omitempty"`
+	// Migrated is the number of objects that kubectl apply --server-side changes when it takes over fields.
+	Migrated int `json:"migrated,omitempty"`
 	// Drift is the number of drifting fields.
 	Drift int                    `json:"drift,omitempty"`
 	Kinds map[string]*planCounts `json:"kinds"`
+}
+
+func (s *summaryJSON) migrated() string {
+	return printable.Counted(s.Migrated, "object", "objects") +
+		" would change when kubectl apply --server-side takes over what kubectl apply owned"
 }
 
 // add counts a plan, in the total and for its resource.
@@ -265,6 +272,9 @@ func (v *Plans) writeSummary(w io.Writer) error {
 		if err := v.closeDrift(w); err != nil {
 			return err
 		}
+	}
+	if s.Migrated > 0 {
+		fmt.Fprintln(w, s.migrated())
 	}
 	if s.Failed > 0 {
 		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(s.Failed, "object", "objects"))

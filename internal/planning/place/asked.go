@@ -43,7 +43,7 @@ func (w *Desired) Ask(
 	if isApplyConflict(err) {
 		found, unexplained := w.conflictsOf(ctx, p, err, known)
 		if unexplained != nil {
-			return Answer{}, errors.Join(ServerError(err), unexplained)
+			return Answer{}, errors.Join(ServerError(err), withoutValues(unexplained, w.stored, w.Stored().Tree))
 		}
 		return Answer{Conflicts: found}, nil
 	}

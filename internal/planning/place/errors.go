@@ -49,7 +49,8 @@ func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, 
 }
 
 // withoutValues returns the error of a server without values of Secrets, which a server or a webhook may quote. If no
-// part of the message can be shown, the result names only the fields.
+// part of the message can be shown, the result names only the fields. The causes of a conflict of an apply stay as they
+// are, because they are read: [plans.FoundBy] finds the owners in them.
 func withoutValues(err error, trees ...map[string]any) error {
 	if err == nil || !slices.ContainsFunc(trees, secrets.Is) {
 		return err
@@ -67,9 +68,11 @@ func withoutValues(err error, trees ...map[string]any) error {
 	s.Details = s.Details.DeepCopy()
 	for i := 0; s.Details != nil && i < len(s.Details.Causes); i++ {
 		cause := &s.Details.Causes[i]
-		cause.Message, cause.Field = hide(cause.Message), hide(cause.Field)
+		if s.Reason != metav1.StatusReasonConflict || cause.Type != metav1.CauseTypeFieldManagerConflict {
+			cause.Message, cause.Field = hide(cause.Message), hide(cause.Field)
+		}
 		if strings.HasPrefix(s.Message, secrets.LeftOut) {
-			s.Message += ", " + cause.Field
+			s.Message += ", " + hide(cause.Field)
 		}
 	}
 	return &apierrors.StatusError{ErrStatus: s}
@@ -91,9 +94,11 @@ func ServerError(err error) error {
 	if s.Reason == metav1.StatusReasonInvalid && s.Details != nil && len(s.Details.Causes) > 0 {
 		var errs []error
 		for _, cause := range s.Details.Causes {
-			if cause.Field == "" { // for example, in an error from a ValidatingAdmissionPolicy
+			switch {
+			case cause.Field == "<nil>" && len(s.Details.Causes) > 1: // only says that other rules were not checked
+			case cause.Field == "" || cause.Field == "<nil>": // as in an error from a ValidatingAdmissionPolicy
 				errs = append(errs, errors.New(cause.Message))
-			} else {
+			default:
 				cause.Message = shortened(cause.Message)
 				errs = append(errs, causeError{cause})
 			}

@@ -358,6 +358,9 @@ func TestServerError(t *testing.T) {
 			[]string{".a: one"}},
 		{apierrors.NewBadRequest("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: a, b"),
 			[]string{"a", "b"}},
+		{apierrors.NewInvalid(schema.GroupKind{Kind: "W"}, "w", field.ErrorList{
+			field.Required(field.NewPath("spec", "x"), ""), field.Invalid(nil, nil, "some rules were not checked"),
+		}), []string{"spec.x: Required value"}},
 		{errors.New("plain"), []string{"plain"}},
 	} {
 		var lines []string

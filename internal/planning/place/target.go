@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -233,14 +235,27 @@ func (w *Desired) WithManagedFields(source map[string]any) *Desired {
 	return &with
 }
 
-// Manifest returns an intent as a manifest: without the namespace, if the document has none.
+// Manifest returns an intent as a manifest that can replace the document: without the namespace, UID and
+// resourceVersion that the document lacks. For a Scale, the manifest is the document with the replicas of the Scale.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
+	if w.scaled != nil {
+		manifest := runtime.DeepCopyJSON(w.Given)
+		unstructured.RemoveNestedField(manifest, w.scaled.Kind.replicas...)
+		if replicas, ok, _ := unstructured.NestedFieldNoCopy(intent, "spec", "replicas"); ok {
+			_ = unstructured.SetNestedField(manifest, replicas, w.scaled.Kind.replicas...)
+		}
+		return manifest
+	}
 	metadata, ok := intent["metadata"].(map[string]any)
-	if !ok || document.TextAt(w.Given, "namespace") != "" {
+	if !ok {
 		return intent
 	}
 	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
-	delete(metadata, "namespace")
+	for _, name := range []string{"namespace", "uid", "resourceVersion"} {
+		if document.TextAt(w.Given, name) == "" {
+			delete(metadata, name)
+		}
+	}
 	intent["metadata"] = metadata
 	return intent
 }

@@ -1,0 +1,120 @@
+package plans
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// maxForms is the maximal number of other forms that OtherForms tries, because each costs the defaults of an object.
+const maxForms = 32
+
+// OtherForms returns the fields in conflict whose live value an applier may have written in another form: the server
+// has normalized a quantity, or set defaults in an atomic value. A server compares an intent with live before it
+// normalizes the intent. So the applier's next apply is in conflict with any manager that then owns live's form. The
+// arguments are those of [Resolve].
+func OtherForms(
+	ctx context.Context, m *fieldmanager.FieldManager, live runtime.Object, found conflicts.Conflicts, options Options,
+) (out []fieldpath.Path) {
+	version := m.Kind().GroupVersion().String()
+	given, t, err := m.At(ctx, live, version)
+	if err != nil {
+		return nil
+	}
+	p := &Plan{Object: live}
+	stored := func(tree map[string]any) map[string]any {
+		if options.Defaults {
+			tree, _ = t.Default(tree).(map[string]any)
+		}
+		if p.change(&tree, options.Defaulter) != nil {
+			return nil
+		}
+		return tree
+	}
+	is := stored(given)
+	tries := maxForms
+	for _, c := range found {
+		isApplier := c.Owner.Operation == metav1.ManagedFieldsOperationApply && c.APIVersion == version
+		if _, exists := t.Get(given, c.Path); !isApplier || !exists || len(c.Path) < 2 {
+			continue
+		}
+		for n := 0; tries > 0; n++ {
+			tree, left := trees.Copy(given).(map[string]any), n
+			value, _ := t.Get(tree, c.Path)
+			around, _ := t.Get(tree, c.Path[:len(c.Path)-1])
+			set := func(v any) {
+				if fields, ok := around.(map[string]any); ok {
+					name, _ := c.Path[len(c.Path)-1].Field()
+					fields[name] = v
+				}
+			}
+			if !rewrite(value, set, &left) {
+				break
+			}
+			tries--
+			if options.Semantics.Equal(t, is, stored(tree)) {
+				out = append(out, c.Path)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// rewrite changes one part of a value, part n in a fixed order: it writes a quantity in another form, or removes a
+// field. If there are fewer parts, it subtracts their number from n, and returns false.
+func rewrite(value any, set func(any), n *int) bool {
+	isIt := func() bool {
+		*n--
+		return *n < 0
+	}
+	switch value := value.(type) {
+	case string:
+		if other := otherQuantity(value); other != "" && isIt() {
+			set(other)
+			return true
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if isIt() {
+				delete(value, name)
+				return true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if rewrite(value[name], func(v any) { value[name] = v }, n) {
+				return true
+			}
+		}
+	case []any:
+		for i := range value {
+			if rewrite(value[i], func(v any) { value[i] = v }, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// otherQuantity returns a quantity in another form; "" if the text is no quantity.
+func otherQuantity(text string) string {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return ""
+	}
+	other := strconv.FormatInt(q.MilliValue(), 10) + "m"
+	if other == text || q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), q.Format)) != 0 {
+		return ""
+	}
+	return other
+}
