@@ -266,6 +266,18 @@ func Twofold(o Objects, manager string, fields int) Suggestion {
 	}
 }
 
+// HandedItems drops the Apply entry of the temporary manager of a handover, which owns items around the handed fields.
+func HandedItems(o Objects, temporary string, items []fieldpath.Path) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("%q now also owns %s, which no apply of another manager can then remove; to allow it, "+
+			"drop the entry", temporary, list(items)),
+		Action: Drop{o, ownership.Drop{From: managedfields.Key{
+			Manager: temporary, Operation: metav1.ManagedFieldsOperationApply,
+		}}},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
 // GoneVersion drops a manager's Update entries of a version that is no longer served.
 func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	return Suggestion{
