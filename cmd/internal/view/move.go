@@ -1,13 +1,16 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -42,6 +45,12 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 	}
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))
+		var other *fieldmanager.NoConverterError
+		if errors.As(next.Err, &other) {
+			fmt.Fprintf(w, "  the next apply of %s is not known: its entry is at %s; read the object as %s/%s\n", who,
+				other.Version, place.ArgumentOf(schema.FromAPIVersionAndKind(other.Version, t.Kind.Kind)), t.Name)
+			continue
+		}
 		if next.Err != nil {
 			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue
