@@ -41,8 +41,8 @@ object, and are not set to their defaults. First, a temporary manager applies th
 fields with their current values. Then, the manager of --field-manager applies its
 manifest without the fields. When the autoscaler changes the fields, it takes them
 from the temporary manager, whose entry is then empty and is removed. If the fields
-are in list items, the entry also owns these items, and is not removed. Handover then
-prints the command that drops it, so that later applies can remove the items.
+are in list items, the entry also owns these items, and is not removed. Handover
+then prints the command that drops it, so that later applies can remove the items.
 
 The manifest of -f may contain the fields. Remove them from the manifest afterwards,
 because the manager's next apply must not contain them.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/planning"
-	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -47,8 +46,12 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))
 		var other *fieldmanager.NoConverterError
 		if errors.As(next.Err, &other) {
-			fmt.Fprintf(w, "  the next apply of %s is not known: its entry is at %s; read the object as %s/%s\n", who,
-				other.Version, place.ArgumentOf(schema.FromAPIVersionAndKind(other.Version, t.Kind.Kind)), t.Name)
+			fmt.Fprintf(w, "  the next apply of %s is not known: its entry is at %s", who, other.Version)
+			isServed := func(schema.GroupVersionKind) bool { return true }
+			if o, ok := planning.ObjectsAt(t, other.Version, isServed); ok {
+				fmt.Fprintf(w, "; read the object as %s/%s", o.Kinds[0], o.Name)
+			}
+			fmt.Fprintln(w)
 			continue
 		}
 		if next.Err != nil {
