@@ -128,7 +128,7 @@ func (m *FieldManager) stripped(ctx context.Context, obj runtime.Object) (object
 func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (
 	map[string]any, error) {
 	if m.options.Converter == nil {
-		return nil, fmt.Errorf("no converter to version %s", to)
+		return nil, &NoConverterError{Version: to.String()}
 	}
 	converted, err := m.options.Converter.Convert(ctx, obj, to)
 	if err != nil {
@@ -223,6 +223,11 @@ const (
 	AppliedObject Role = "applied"
 	NewObject     Role = "new"
 )
+
+// NoConverterError reports an object that must be converted to a version, although [Options] have no Converter.
+type NoConverterError struct{ Version string }
+
+func (e *NoConverterError) Error() string { return "no converter to version " + e.Version }
 
 // ObjectError says which object of a write is at fault. For the applied or new object, which the client can correct, a
 // server responds with 400 or 422; for the live object, with 500. An object that exceeds a limit is at fault

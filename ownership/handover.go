@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -21,6 +22,9 @@ type Step struct {
 	Intent  *unstructured.Unstructured
 	// Plan is the plan of this apply to the object that results from the previous step.
 	Plan *plans.Plan
+	// DryRun is an intent of Manager without the previous step, but with the same resulting object: it also has the
+	// fields that the previous step keeps. So a server can dry-run each step before the first one is applied.
+	DryRun *unstructured.Unstructured
 }
 
 // enough is the advice if the manager does not own the fields. Then no handover is needed, because its applies can't
@@ -36,8 +40,9 @@ const enough = "it is enough to remove the field from its manifest, because the 
 //  2. manager applies its intent without the fields. They stay because temporary owns them.
 //
 // Then the first update of the autoscaler that changes the fields takes them from temporary. An autoscaler that already
-// owns the fields shares them with temporary; use [Drop] to remove temporary. If you may patch managed fields, a
-// [Transfer] to a manager name that never applies has the same effect without temporary.
+// owns the fields shares them with temporary; use [Drop] to remove temporary. If the fields are in a list item,
+// temporary also owns the item, and keeps it: use [Drop] so that applies can remove the item. If you may patch managed
+// fields, a [Transfer] to a manager name that never applies has the same effect without temporary.
 //
 // applied is the current intent of manager, with or without the fields; their values are ignored. live must have all
 // the fields, and manager must own them. The fields are selected as in a [Move]. The applies are for the main resource.
@@ -70,13 +75,17 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		return nil, err
 	}
 	err = checkFields(fields, false, fmt.Sprintf("manager %q owns", manager), entries[0].Owned())
-	if errors.Is(err, errNothing) {
+	version := applied.GetObjectKind().GroupVersionKind().GroupVersion().String()
+	switch {
+	case errors.Is(err, errNothing) && entries[0].APIVersion != version:
+		err = fmt.Errorf("%w at %s; apply the whole intent at %s first", err, entries[0].APIVersion, version)
+	case errors.Is(err, errNothing):
 		err = fmt.Errorf("%w; %s", err, enough)
 	}
 	if err != nil {
 		return nil, err
 	}
-	fm, err := e.Manager(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")
+	fm, err := e.Manager(version, "")
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +101,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 		if _, err := r.FieldSet(); err != nil {
 			return nil, fmt.Errorf("manager %q: %w", temporary, err)
 		}
-		if version := fm.Kind().GroupVersion().String(); r.APIVersion != version {
+		if r.APIVersion != version {
 			return nil, fmt.Errorf("manager %q applies at %s, expected %s: hand over to another temporary manager",
 				temporary, r.APIVersion, version)
 		}
@@ -106,7 +115,23 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	if err != nil {
 		return nil, err
 	}
-	steps := []Step{{Manager: temporary, Intent: handed}, {Manager: manager, Intent: less}}
+	values, err := fm.Extract(ctx, live, existing.AtOrBelow(fields))
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.Type(version)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := t.Merge(less.Object, values.Object, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
+	if err != nil {
+		return nil, err
+	}
+	tree, _ := whole.Value.(map[string]any)
+	steps := []Step{
+		{Manager: temporary, Intent: handed, DryRun: handed},
+		{Manager: manager, Intent: less, DryRun: &unstructured.Unstructured{Object: tree}},
+	}
 	moved := live
 	for i := range steps {
 		step := &steps[i]

@@ -44,6 +44,7 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, "alice", steps[1].Manager)
 	require.Equal(t, deployment("spec: {paused: true}").Object, steps[1].Intent.Object)
 	require.Equal(t, plans.OwnershipOnly, steps[1].Plan.Outcome)
+	require.Equal(t, intent.Object, steps[1].DryRun.Object, "without step 1, the replicas must stay in the intent")
 
 	for _, step := range steps {
 		out := h.Do(fieldmanagertest.Apply(step.Manager, step.Intent))

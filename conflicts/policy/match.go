@@ -113,8 +113,9 @@ const (
 )
 
 var (
-	// The parts of a pattern: a field in brackets, a string in an item, an escape, and any other character.
-	parts = regexp.MustCompile(`(?s)\[` + inQuotes + `\]|[=\[,]` + inQuotes + `|\\[*\\]|.`)
+	// The parts of a pattern: a field in brackets and quotes, a string in an item, a position or a field in brackets
+	// without quotes, an escape, and any other character.
+	parts = regexp.MustCompile(`(?s)\[` + inQuotes + `\]|[=\[,]` + inQuotes + `|\[((?:[^][="\\,]|\\[*\\])+)\]|\\[*\\]|.`)
 	inner = regexp.MustCompile(`(?s)\\.|\*|[^\\*]+`)
 	atEnd = strings.NewReplacer(ended+mark+"?", mark, ended, "")
 	// Everything that begins like a path may be a path: names may be empty, and may contain dots and brackets.
@@ -132,9 +133,17 @@ func isAt(pattern, path string) bool {
 
 // pathExpression returns the regular expression for a pattern. It matches only up to the end of an element.
 func pathExpression(pattern string) string {
-	expression := parts.ReplaceAllStringFunc(pattern, func(part string) string {
+	return atEnd.Replace(expressionOfParts(pattern)) + "(" + mark + "|$)"
+}
+
+// expressionOfParts returns the regular expression for parts of a pattern.
+func expressionOfParts(pattern string) string {
+	return parts.ReplaceAllStringFunc(pattern, func(part string) string {
 		quoted := parts.FindStringSubmatch(part)
 		switch {
+		case quoted[3] != "":
+			name := expressionOfParts(quoted[3])
+			return "(?:" + mark + `?\[` + name + `\]|` + mark + `\.` + name + ")"
 		case part[0] == '[' && part[len(part)-1] == ']' && len(part) > 1:
 			return mark + `\.` + expressionOf(quoted[1]) + ended
 		case len(part) > 1 && part[len(part)-1] == '"':
@@ -154,7 +163,6 @@ func pathExpression(pattern string) string {
 		}
 		return regexp.QuoteMeta(escaped(part))
 	})
-	return atEnd.Replace(expression) + "(" + mark + "|$)"
 }
 
 // expressionOf returns the regular expression for the quoted part of a pattern.

@@ -44,10 +44,17 @@ func (p *Planned) FindDrift(ctx context.Context, asking Asking, rules *policy.Po
 		Type: p.Kind.Typ, TypeAt: p.TypeAt, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules,
 		Defaulter: p.Options.Defaulter,
 	})
-	p.Drift.Unowned = found.Unowned
-	owned := p.ownedLive()
+	after, owned := p.Desired.Object, p.ownedLive()
+	if p.Outcome != plans.Conflict {
+		after = p.ObjectAfter()
+	}
+	isGone := func(f excess.Drifted) bool { // this apply ends the drift
+		_, stays := p.Kind.Typ.Get(after, f.Path)
+		return !stays
+	}
+	p.Drift.Unowned = slices.DeleteFunc(found.Unowned, isGone)
 	for _, f := range found.Fields {
-		if p.isMigrated(f.Path) {
+		if isGone(f) || p.isMigrated(f.Path) {
 			continue
 		}
 		var ways []advice.Suggestion

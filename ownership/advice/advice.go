@@ -47,7 +47,7 @@ type Promise struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// Action is one of Move, Upgrade, Drop, HandOver, Look, Resolve, Extract and AddPermission.
+// Action is one of Move, Upgrade, Drop, HandOver, Look, Resolve, Extract, Repeat and AddPermission.
 type Action interface{ isAction() }
 
 // Move moves the ownership of fields: an [ownership.Transfer] or [ownership.Adopt].
@@ -94,6 +94,9 @@ type Extract struct {
 	Fields []fieldpath.Path
 }
 
+// Repeat repeats the command that failed, with other objects, such as the same object at another version.
+type Repeat struct{ Objects }
+
 // AddPermission adds a permission to a policy: Owner may own Field in all objects of Kind.
 type AddPermission struct {
 	Owner managedfields.Key
@@ -127,5 +130,6 @@ func (HandOver) isAction() {}
 func (Look) isAction()     {}
 func (Resolve) isAction()  {}
 func (Extract) isAction()  {}
+func (Repeat) isAction()   {}
 
 func (AddPermission) isAction() {}

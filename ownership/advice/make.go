@@ -254,6 +254,13 @@ func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	}
 }
 
+// ReadAt repeats a command. The kind in o names the version of the entries, at which the object is read.
+func ReadAt(o Objects, version string) Suggestion {
+	return Suggestion{
+		Why: "read the object at " + version, Action: Repeat{o}, Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
 // Permit adds a permission for the owner of a drifting field to own the field in all objects of the kind.
 func Permit(kind schema.GroupKind, field string, owner managedfields.Key) Suggestion {
 	return Suggestion{
@@ -307,6 +314,18 @@ func Twofold(o Objects, manager string, fields int) Suggestion {
 	}
 }
 
+// HandedItems drops the Apply entry of the temporary manager of a handover, which owns items around the handed fields.
+func HandedItems(o Objects, temporary string, items []fieldpath.Path) Suggestion {
+	return Suggestion{
+		Why: fmt.Sprintf("%q now also owns %s, which no apply of another manager can then remove; to allow it, "+
+			"drop the entry", temporary, list(items)),
+		Action: Drop{o, ownership.Drop{From: managedfields.Key{
+			Manager: temporary, Operation: metav1.ManagedFieldsOperationApply,
+		}}},
+		Promise: Promise{Keeps: true, Done: true},
+	}
+}
+
 // GoneVersion drops a manager's Update entries of a version that is no longer served.
 func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	return Suggestion{
@@ -319,11 +338,15 @@ func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	}
 }
 
-// UnknownVersion drops an entry whose version is not served or not known.
+// UnknownVersion drops an entry whose version is not served or not known. An apply at another version would replace an
+// Apply entry; an update makes an entry of its own.
 func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
+	why := "drop the entry"
+	if entry.Operation == metav1.ManagedFieldsOperationApply {
+		why = fmt.Sprintf("let %q apply at a version that is served, or drop the entry", entry.Manager)
+	}
 	return Suggestion{
-		Why:    fmt.Sprintf("let %q apply at a version that is served, or drop the entry", entry.Manager),
-		Action: Drop{o, ownership.Drop{From: entry}}, Promise: Promise{Keeps: true, Done: true},
+		Why: why, Action: Drop{o, ownership.Drop{From: entry}}, Promise: Promise{Keeps: true, Done: true},
 	}
 }
 

@@ -27,6 +27,8 @@ type Options struct {
 	// TypeAt returns the type of the object at another API version; nil if it is unknown. TypeAt itself may be nil. A
 	// list or map that is atomic at the version of an entry is owned as a whole, even if it is not atomic in Type.
 	TypeAt func(apiVersion string) *typed.Type
+	// OtherPaths is true if fields may have other paths at other API versions, as in kinds that a server converts.
+	OtherPaths bool
 	// Managers are names of managers. If there are any, the report has only the lines with fields that these managers
 	// own, and the lines of the structs and lists around them.
 	Managers []string
@@ -68,6 +70,9 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
 	r.attribute(root, o.Type, cursors)
+	if o.OtherPaths {
+		r.findMayOwn(o.TypeAt)
+	}
 	r.addLines(root, string(text))
 	if len(o.Managers) > 0 {
 		r.keep(o.Managers)
@@ -132,6 +137,16 @@ func (r *Report) findWholes(cursors []cursor, obj map[string]any, typeAt func(st
 	}
 }
 
+// findMayOwn finds the entries that own paths of another known version that the object lacks: at the object's version,
+// these may be paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
+func (r *Report) findMayOwn(typeAt func(string) *typed.Type) {
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		isKnown := typeAt != nil && typeAt(e.APIVersion) != nil
+		e.mayOwn = e.APIVersion != r.APIVersion && e.AbsentCount > 0 && isKnown
+	}
+}
+
 // addAbsent adds to an entry's absent paths all paths at and below a child of n that the object lacks.
 func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fieldpath.Entry) {
 	e := &r.Entries[entry]
@@ -189,6 +204,13 @@ func (r *Report) show(n *node) {
 		field := Field{Path: child.path(), Kind: child.kind, State: child.state}
 		for _, entry := range child.entries {
 			field.Owners = append(field.Owners, &r.Entries[entry].Owner)
+		}
+		if field.State == Unowned && field.Path[0] != fieldpath.FieldElement("metadata") { // the same at all versions
+			for i := range r.Entries {
+				if r.Entries[i].mayOwn {
+					field.State, field.MayOwn = Unknown, append(field.MayOwn, &r.Entries[i].Owner)
+				}
+			}
 		}
 		line.Fields = append(line.Fields, field)
 		r.show(child)

@@ -184,6 +184,36 @@ func TestAtomicAtAnotherVersion(t *testing.T) {
 	require.Equal(t, "unowned", states(r)[".spec.a"], "the manager owned an empty map")
 }
 
+// TestOtherPaths: an entry of another version may own a field under another path, unless its own paths all exist.
+func TestOtherPaths(t *testing.T) {
+	o := blame.Options{OtherPaths: true, TypeAt: func(version string) *typed.Type {
+		if version == "v1" {
+			return typed.Deduced()
+		}
+		return nil
+	}}
+	of := func(version, fields string) *blame.Report {
+		return report(t, read(t, `{apiVersion: v2, spec: {a: 1, b: 2}, metadata: {name: x, managedFields: [
+			{manager: m, operation: Apply, apiVersion: `+version+`, fieldsType: FieldsV1, fieldsV1: `+fields+`}]}}`), o)
+	}
+	r := of("v1", `{"f:spec": {"f:a": {}, "f:old": {}}}`)
+	require.Equal(t, "owned m", states(r)[".spec.a"])
+	require.Equal(t, "unknown", states(r)[".spec.b"])
+	for _, line := range r.Lines {
+		if f := line.Field(); f.State == blame.Unknown {
+			require.Equal(t, "m", f.MayOwn[0].Manager)
+		}
+	}
+	var text strings.Builder
+	require.NoError(t, blame.Text(&text, nil, r))
+	require.Contains(t, text.String(), "(unknown)                           │   b: 2\n")
+	require.Contains(t, text.String(), `! manager "m" (Apply) may own the fields marked (unknown): at v1, it owns .spec.old, `+
+		"which may have other paths here\n")
+	require.Equal(t, "unowned", states(of("v1", `{"f:spec": {"f:a": {}}}`))[".spec.b"])
+	require.Equal(t, "unowned", states(of("v2", `{"f:spec": {"f:old": {}}}`))[".spec.b"])
+	require.Equal(t, "unowned", states(of("v0", `{"f:spec": {"f:old": {}}}`))[".spec.b"], "a version that is gone")
+}
+
 func TestLines(t *testing.T) {
 	r := report(t, read(t, `{data: {a: "one\n\ntwo\n", b: `+strings.Repeat("word ", 30)+`}, spec: {}}`), blame.Options{})
 	var got []string

@@ -88,6 +88,7 @@ type Entry struct {
 	// report, and Owner has only the parts that could be read.
 	Problem string           `json:"problem,omitempty"`
 	Absent  []fieldpath.Path `json:"absent,omitempty"`
+	mayOwn  bool             // the absent paths may be paths of other fields at the object's version
 }
 
 // Line is a line of an object's YAML.
@@ -125,6 +126,8 @@ type Field struct {
 	// Owners are the managers that own the field: directly if State is Owned; through an atomic list or map, or a
 	// duplicate item, around the field if State is Whole. They point into Report.Entries, in the same order.
 	Owners []*Owner `json:"owners,omitempty"`
+	// MayOwn are the managers that may own the field at another version, if State is Unknown.
+	MayOwn []*Owner `json:"mayOwn,omitempty"`
 }
 
 // Kind is the kind of a value, which says how the value merges.
@@ -159,4 +162,6 @@ const (
 	Exempt State = "exempt"
 	// Unowned: neither the field nor any field in it has an owner.
 	Unowned State = "unowned"
+	// Unknown: no entry at the object's version owns the field or a field in it, but an entry at another version may.
+	Unknown State = "unknown"
 )

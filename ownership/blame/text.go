@@ -20,7 +20,7 @@ const (
 	Manager
 	// Detail is the operation, age or version of an entry.
 	Detail
-	// Nobody is the text that unowned fields have in place of a manager.
+	// Nobody is the text that fields without a known owner have in place of a manager.
 	Nobody
 	// Warning is a note about an entry that can't be read, or that has paths that do not exist in the object.
 	Warning
@@ -44,8 +44,9 @@ const managerWidth = 40
 //
 // A row without a manager is for an exempt field, or for a field that is unowned but contains owned fields, which later
 // rows show. If a line begins a list item, and the item and its first field have different owners, the owners are
-// marked with (item) and (field). If the entries have different versions, the table has a column for versions. Problems
-// are listed below the table. style may be nil.
+// marked with (item) and (field). If the object and the entries have different versions, the table has a column for
+// versions. Problems are listed below the table, and entries of other versions that may own fields marked (unknown).
+// style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }
@@ -72,6 +73,9 @@ func (style Style) cell(part Part, manager, text string) printable.Cell {
 
 func (r *Report) rows(style Style) [][]printable.Cell {
 	versions := map[string]bool{}
+	if r.APIVersion != "" {
+		versions[r.APIVersion] = true
+	}
 	for i := range r.Entries {
 		if r.Entries[i].Problem == "" {
 			versions[r.Entries[i].APIVersion] = true
@@ -122,12 +126,16 @@ func (l *Line) rows(style Style, columns int) [][]printable.Cell {
 	if more := len(owners) - MaxOwners; more > 0 {
 		add(style.cell(Detail, "", fmt.Sprintf("+ %d more", more)))
 	}
-	if len(owners) == 0 {
-		var nobody printable.Cell
-		if f := l.Field(); f != nil && f.State == Unowned {
-			nobody = style.cell(Nobody, "", "(nobody)")
-		}
-		add(nobody)
+	f := l.Field()
+	switch {
+	case len(owners) > 0 || f == nil:
+	case f.State == Unowned:
+		add(style.cell(Nobody, "", "(nobody)"))
+	case f.State == Unknown:
+		add(style.cell(Nobody, "", "(unknown)"))
+	}
+	if len(rows) == 0 {
+		add()
 	}
 	return rows
 }
@@ -195,6 +203,11 @@ func (r *Report) Notes() []string {
 		list := strings.Join(paths, ", ")
 		if more := e.AbsentCount - len(paths); more > 0 {
 			list = fmt.Sprintf("%s and %d more", list, more)
+		}
+		if e.mayOwn {
+			add("manager %q (%s) may own the fields marked (unknown): at %s, it owns %s, which may have other paths here",
+				e.Manager, e.How(), e.APIVersion, list)
+			continue
 		}
 		add("manager %q (%s) owns what is not in the object: %s", e.Manager, e.How(), list)
 	}

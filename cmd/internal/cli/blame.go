@@ -30,8 +30,9 @@ func newBlame(env *process.Env) *cobra.Command {
 		Short: "Show who owns each line of an object",
 		Long: `Blame writes objects as YAML. Each line shows the managers that own it, with the
 operation, the subresource and the age of their entries in metadata.managedFields.
-"(nobody)" marks fields that could be owned but are not; doc/ownership.md explains
-the other marks.
+"(nobody)" marks fields that could be owned but are not, and "(unknown)" fields
+that an entry of another API version may own; doc/ownership.md explains the other
+marks.
 
 Choose objects as with kubectl get. With -f, blame shows the live objects of the
 manifests. Blame reads objects from the cluster, from the store of --store, or from
@@ -102,7 +103,8 @@ func (b *blaming) add(t *place.Target) {
 		now = b.env.Now()
 	}
 	report, err := blame.New(view.Hide(t.Object), blame.Options{
-		Now: now, Type: t.Kind.Typ, TypeAt: t.TypeAt, Managers: b.managers, ManagedFields: b.managedFields,
+		Now: now, Type: t.Kind.Typ, TypeAt: t.DeclaredAt, OtherPaths: t.Converter() == nil, Managers: b.managers,
+		ManagedFields: b.managedFields,
 	})
 	if err != nil {
 		b.errs = append(b.errs, fmt.Errorf("%s: %w", t.Title(), err))

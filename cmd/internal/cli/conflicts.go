@@ -146,7 +146,7 @@ func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy
 		case 1:
 			rules[i].Fields = []string{policy.Exactly(named[0])}
 		default:
-			return nil, &fieldError{text, named}
+			return nil, &fieldError{text: text, found: named}
 		}
 	}
 	return &policy.Policy{Rules: rules}, nil

@@ -108,15 +108,23 @@ func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfield
 	}
 	version := others[0].APIVersion
 	isOther := func(e managedfields.Entry) bool { return e.APIVersion != version }
+	if at := f.readAt(p, t, version); at != nil && !slices.ContainsFunc(others, isOther) {
+		return at
+	}
+	return t
+}
+
+// readAt returns the object at another API version; nil if it can't be read at that version.
+func (f *objectFlags) readAt(p place.Place, t *place.Target, version string) *place.Target {
 	gvk := schema.FromAPIVersionAndKind(version, t.Kind.Kind)
-	if slices.ContainsFunc(others, isOther) || gvk == t.Kind.GroupVersionKind || !p.IsServed(gvk) {
-		return t
+	if gvk == t.Kind.GroupVersionKind || !p.IsServed(gvk) {
+		return nil
 	}
 	at, _, err := p.Live(f.env.Context, map[string]any{
 		"apiVersion": version, "kind": gvk.Kind, "metadata": map[string]any{"name": t.Name, "namespace": t.Namespace},
 	})
 	if err != nil || at.Object == nil || at.Object["apiVersion"] != version && at.Converter() == nil {
-		return t
+		return nil
 	}
 	at.Asked = t.Asked
 	return at
@@ -135,8 +143,14 @@ func (f *objectFlags) extracted(
 	if !found {
 		return nil, noEntry(t, key)
 	}
+	if err := decodable(t, key); err != nil {
+		return nil, err
+	}
+	if owned.IsEmpty() {
+		return nil, fmt.Errorf("%w: manager %q owns no fields", errNothing, key.Manager)
+	}
 	if len(fields) > 0 {
-		chosen, err := namedFields(fields, owned)
+		chosen, err := namedOwned(t, fields, owned, key.Manager)
 		if err != nil {
 			return nil, err
 		}
@@ -173,6 +187,17 @@ func (f *objectFlags) extracted(
 			printable.Counted(len(lacks), "field", "fields"), key.Manager, strings.Join(lacks, " "))
 	}
 	return intent.Object, nil
+}
+
+// decodable returns an error if one of the entries that a key selects can't be decoded.
+func decodable(t *place.Target, key managedfields.Key) error {
+	entries, err := managedfields.Read(place.Wrap(t.Object))
+	for i := range entries {
+		if _, problem := entries[i].FieldSet(); err == nil && problem != nil && ownership.Selects(key, entries[i].Key) {
+			err = fmt.Errorf("the fields of %s are not known: %w", advice.Owner(entries[i].Key), problem)
+		}
+	}
+	return err
 }
 
 // checkVersions checks the entries that a key selects, except entries at the object's API version. It returns an error

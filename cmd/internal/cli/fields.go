@@ -19,26 +19,57 @@ import (
 )
 
 // namedFields returns the paths that texts name. Each text must name a path in known, such as .spec.replicas, or a
-// parent of such a path, such as .spec for all fields in it.
-func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
+// parent of such a path, such as .spec for all fields in it. known are fields of the target's object.
+func namedFields(t *place.Target, texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
 		found := known.Find(text)
 		if len(found) != 1 {
-			return nil, &fieldError{text, found}
+			return nil, &fieldError{text, found, wholeAround(t, text, known)}
 		}
 		paths = append(paths, found[0])
 	}
 	return fieldpath.NewSet(paths...), nil
 }
 
+// wholeAround returns the list or map that is owned as a whole, such as a Deployment's .spec.selector, and in which a
+// text names something; nil if there is none.
+func wholeAround(t *place.Target, text string, known *fieldpath.Set) fieldpath.Path {
+	leaves := known.Leaves()
+	for n := len(text) - 1; n > 0; n-- {
+		if text[n] != '.' && text[n] != '[' {
+			continue
+		}
+		found := known.Find(text[:n])
+		if len(found) != 1 || !leaves.Has(found[0]) {
+			continue
+		}
+		value, _ := t.Kind.Typ.Get(t.Object, found[0])
+		items, _ := value.([]any)
+		fields, _ := value.(map[string]any)
+		if len(items)+len(fields) > 0 {
+			return found[0]
+		}
+	}
+	return nil
+}
+
 // fieldError reports a text that does not name one field.
 type fieldError struct {
 	text  string
 	found []fieldpath.Path // the fields that the text may name
+	whole fieldpath.Path   // see wholeAround
+}
+
+// namesNothing reports whether err is a fieldError for a text that names nothing in the object.
+func namesNothing(err error) (e *fieldError, ok bool) {
+	return e, errors.As(err, &e) && len(e.found) == 0 && e.whole == nil
 }
 
 func (e *fieldError) Error() string {
+	if e.whole != nil && len(e.found) == 0 {
+		return fmt.Sprintf("--field: %s is inside %s, which is owned as a whole: name that field", e.text, e.whole.Short())
+	}
 	if len(e.found) == 0 {
 		return fmt.Sprintf("--field: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
 			e.text)
@@ -201,10 +232,14 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 	if f.all {
 		return nil, nil
 	}
-	fields, err := namedFields(f.fields, owned)
-	var none *fieldError
-	if errors.As(err, &none) && len(none.found) == 0 {
-		return nil, fmt.Errorf("%w: manager %q does not own %s", errNothing, from.Manager, none.text)
+	return namedOwned(t, f.fields, owned, from.Manager)
+}
+
+// namedOwned is namedFields for the fields that a manager owns.
+func namedOwned(t *place.Target, texts []string, owned *fieldpath.Set, manager string) (*fieldpath.Set, error) {
+	fields, err := namedFields(t, texts, owned)
+	if none, ok := namesNothing(err); ok {
+		return nil, fmt.Errorf("%w: manager %q does not own %s", errNothing, manager, none.text)
 	}
 	return fields, err
 }
@@ -228,10 +263,10 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if err != nil {
 		return nil, err
 	}
-	fields, err := namedFields(f.fields, known.Union(owned))
-	var none *fieldError
+	fields, err := namedFields(t, f.fields, known.Union(owned))
+	none, ok := namesNothing(err)
 	switch {
-	case !errors.As(err, &none) || len(none.found) > 0:
+	case !ok:
 		return fields, err
 	case len(all.Find(none.text)) > 0:
 		return nil, fmt.Errorf("%w: no manager can own %s", errNothing, none.text)

@@ -3,18 +3,22 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 type handoverFlags struct {
@@ -36,14 +40,17 @@ controller that updates the fields, can take them over. The fields stay in the
 object, and are not set to their defaults. First, a temporary manager applies the
 fields with their current values. Then, the manager of --field-manager applies its
 manifest without the fields. When the autoscaler changes the fields, it takes them
-from the temporary manager, whose entry is then empty and is removed.
+from the temporary manager, whose entry is then empty and is removed. If the fields
+are in list items, the entry also owns these items, and is not removed. Handover
+then prints the command that drops it, so that later applies can remove the items.
 
 The manifest of -f may contain the fields. Remove them from the manifest afterwards,
 because the manager's next apply must not contain them.
 
 The live object is read from the same places as for plan (see tenure plan --help).
 Handover shows what both applies do, and asks for confirmation before it sends them.
-With --live it prints the resulting object.
+It first sends both to the server as dry runs: if the server rejects one, nothing is
+written. With --live it prints the resulting object.
 
 Exit status: 0 if both applies succeeded, 1 on any error, or if you did not confirm.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
@@ -106,6 +113,12 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	if err != nil {
 		return err
 	}
+	stored, sent := w.Stored(), steps
+	if stored != w {
+		if sent, err = f.steps(stored); err != nil {
+			return err
+		}
+	}
 	env, offline := f.env, f.live != nil
 	out := env.Stderr
 	if f.dryRun {
@@ -113,8 +126,12 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
-		fmt.Fprintf(out, "%s: apply %d of %d, by %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
-		shown.WriteEffects(out, planning.Planned{Desired: w, Plan: step.Plan})
+		planned, err := f.ask(p, w, step, sent[i].DryRun.Object)
+		if err != nil {
+			return fmt.Errorf("the apply of %q: %w", step.Manager, err)
+		}
+		fmt.Fprintf(out, "%s: apply %d of %d, by %q: %s\n", w.Title(), i+1, len(steps), step.Manager, planned.Outcome)
+		shown.WriteEffects(out, planned)
 	}
 	if f.dryRun {
 		return nil
@@ -124,19 +141,14 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 			return err
 		}
 	}
-	stored := w.Stored()
-	if stored != w {
-		if steps, err = f.steps(stored); err != nil {
-			return err
-		}
-	}
-	object, err := f.applySteps(p, stored, steps)
+	object, err := f.applySteps(p, stored, sent)
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.output.Format == "" && !offline:
 		fmt.Fprintf(env.Stdout, "%s handed over\n", w.Title())
+		f.noteItems(w, steps)
 		return nil
 	case f.output.Format == "":
 		f.output.Format = "yaml"
@@ -153,6 +165,48 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 	}
 	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
 	return w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
+}
+
+// ask sends a dry run of an apply, so that a server that rejects one of the applies does so before the first write. The
+// server's result replaces the planned changes. The owners are the planned ones, because dryRun has more fields.
+func (f *handoverFlags) ask(
+	p place.Place, w *place.Desired, step ownership.Step, dryRun map[string]any,
+) (planning.Planned, error) {
+	plan, asked := *step.Plan, w.With(dryRun)
+	asked.Manager = step.Manager
+	planned := planning.Planned{Desired: asked, Plan: &plan, Options: asked.PlanOptions(false)}
+	if isServed, _ := w.IsServed(); !isServed {
+		return planned, nil
+	}
+	answer, err := asked.Ask(f.env.Context, p, false, "", nil)
+	switch {
+	case err != nil:
+		return planned, place.ServerError(err)
+	case len(answer.Conflicts) > 0:
+		return planned, answer.Conflicts
+	}
+	planned.Served = answer.Object
+	if outcome := w.ServedOutcome(answer.Object); outcome == plans.Changed {
+		plan.Outcome = outcome
+	} else if plan.Outcome == plans.Changed {
+		plan.Outcome = plans.OwnershipOnly
+	}
+	return planned, nil
+}
+
+// noteItems prints how to drop the entry of the temporary manager if it owns list items or map entries that the second
+// apply still has: an autoscaler takes over only the fields in them, so the entry stays, and no apply can remove them.
+func (f *handoverFlags) noteItems(w *place.Desired, steps []ownership.Step) {
+	owned := w.Kind.Typ.FieldSet(steps[0].Intent.Object)
+	around := owned.Difference(owned.Leaves()).Intersection(w.Kind.Typ.FieldSet(steps[1].Intent.Object))
+	var items []fieldpath.Path
+	for path := range around.All() {
+		items = append(items, slices.Clone(path))
+	}
+	if len(items) > 0 {
+		drop, suggest := advice.HandedItems(planning.ObjectsOf(w.Target), f.temporary, items), f.suggest()
+		fmt.Fprintf(f.env.Stderr, "note: %s: %s\n", drop.Why, suggest.Line(suggest.Arguments(drop)))
+	}
 }
 
 // applySteps sends the applies in order.

@@ -14,10 +14,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -67,7 +69,7 @@ func (m *moving) planMoves(targets []*place.Target) {
 		}
 		if err != nil {
 			m.failed++
-			view.Report(m.env, fmt.Errorf("%s: %w", t.Title(), err))
+			view.Report(m.env, fmt.Errorf("%s: %w", t.Title(), m.withVersion(t, err)))
 			continue
 		}
 		if next.moved.Object == nil {
@@ -77,6 +79,26 @@ func (m *moving) planMoves(targets []*place.Target) {
 		}
 		m.all = append(m.all, next)
 	}
+}
+
+// withVersion explains an error about versions between which nothing can be converted here. If the move succeeds in the
+// object as read at the other version, withVersion suggests that.
+func (m *moving) withVersion(t *place.Target, err error) error {
+	var other *fieldmanager.NoConverterError
+	if !errors.As(err, &other) {
+		return err
+	}
+	err = fmt.Errorf("fields at %s and fields at %s can't be compared here", t.Kind.GroupVersion(), other.Version)
+	o, ok := planning.ObjectsAt(t, other.Version, m.place.IsServed)
+	at := m.readAt(m.place, t, other.Version)
+	if !ok || at == nil {
+		return err
+	}
+	if _, refused := m.planMove(at); refused != nil {
+		return err
+	}
+	way, suggest := advice.ReadAt(o, other.Version), m.suggest()
+	return fmt.Errorf("%w; %s: %s", err, way.Why, suggest.Line(suggest.Arguments(way)))
 }
 
 // planMove computes the move of one object.

@@ -20,10 +20,12 @@ import (
 // select the place, so that they act on the same place. All suggested commands are made here.
 func (f *placeFlags) suggest() view.Suggest { return f.suggestFor(objectArguments) }
 
+// placeNames returns the names of the flags that select the place.
+func placeNames() []string { return append(clusterFlags(), "store", "live", "schema") }
+
 // suggestFor is like suggest, but gets the arguments that select objects from the function objects.
 func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Suggest {
-	known := append(clusterFlags(), "store", "live", "schema")
-	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(known, name) })
+	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(placeNames(), name) })
 	return view.Suggest{
 		Arguments: func(s advice.Suggestion) []string {
 			if a, ok := s.Action.(advice.AddPermission); ok {
@@ -69,6 +71,11 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 	case advice.Extract:
 		flags = append(keyArguments("manager", a.From), fieldArguments(fieldpath.NewSet(a.Fields...))...)
 		return "extract", a.Objects, flags
+	case advice.Repeat:
+		others := append(placeNames(), "cache-dir", "namespace", "all-namespaces", "selector", "field-selector",
+			"filename", "kustomize", "recursive", "app", "yes")
+		flags = flagsOf(f.cmd, func(name string) bool { return !slices.Contains(others, name) })
+		return f.cmd.Name(), a.Objects, flags
 	case advice.Look:
 		return "blame", a.Objects, nil
 	case advice.Resolve:

@@ -111,7 +111,12 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	}
 	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
+	var other *fieldmanager.NoConverterError
 	switch {
+	case errors.As(err, &other) && o.Intent != nil:
+		given := o.Intent.GetObjectKind().GroupVersionKind().GroupVersion()
+		return moveResult{}, fmt.Errorf("--intent: a manifest at %s can't be compared here with fields at %s; give a "+
+			"manifest at %[2]s", given, other.Version)
 	case err != nil || result.Changed:
 	case len(o.From) > 0:
 		err = fmt.Errorf("%w: no field of --from is known to be applied: name the next manifest with --intent, or "+
@@ -203,9 +208,8 @@ func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 		known = known.Union(e.Owned())
 	}
 	for _, text := range f.also {
-		fields, err := namedFields([]string{text}, known)
-		var none *fieldError
-		isNone := errors.As(err, &none) && len(none.found) == 0
+		fields, err := namedFields(t, []string{text}, known)
+		_, isNone := namesNothing(err)
 		switch {
 		case isNone && t.Asked:
 			return nil, fmt.Errorf("%w: --also: no Update entry for %s owns %s", errNothing, f.resource(), text)

@@ -21,6 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // shown is an object as it is sent to the page. Object and Findings are HTML.
@@ -111,6 +112,7 @@ func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 		Now: now, Type: m.Type(gvk), TypeAt: func(version string) *typed.Type {
 			return m.Type(schema.FromAPIVersionAndKind(version, gvk.Kind))
 		},
+		OtherPaths: openapi.Builtin().Versions(gvk.GroupKind()) != nil,
 	})
 	if err != nil {
 		return nil, err

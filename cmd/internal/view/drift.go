@@ -194,7 +194,9 @@ func DriftFinding(suggest Suggest, d *planning.Drift) page.Finding {
 func WriteDriftPage(w io.Writer, suggest Suggest, all []DriftView, now time.Time) error {
 	objects := []page.Object{}
 	for _, d := range all {
-		report, err := blame.New(Hide(d.Target.Object), blame.Options{Now: now, Type: d.Kind.Typ, TypeAt: d.TypeAt})
+		report, err := blame.New(Hide(d.Target.Object), blame.Options{
+			Now: now, Type: d.Kind.Typ, TypeAt: d.DeclaredAt, OtherPaths: d.Converter() == nil,
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.Title(), err)
 		}

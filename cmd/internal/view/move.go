@@ -1,10 +1,12 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/planning"
@@ -42,6 +44,16 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 	}
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))
+		var other *fieldmanager.NoConverterError
+		if errors.As(next.Err, &other) {
+			fmt.Fprintf(w, "  the next apply of %s is not known: its entry is at %s", who, other.Version)
+			isServed := func(schema.GroupVersionKind) bool { return true }
+			if o, ok := planning.ObjectsAt(t, other.Version, isServed); ok {
+				fmt.Fprintf(w, "; read the object as %s/%s", o.Kinds[0], o.Name)
+			}
+			fmt.Fprintln(w)
+			continue
+		}
 		if next.Err != nil {
 			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue

@@ -94,7 +94,9 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 		}
 	}
 	v.Suggest.addDrift(&out, p.Drift)
-	report, err := blame.New(Hide(tree), blame.Options{Now: now, Type: p.Kind.Typ, TypeAt: p.TypeAt})
+	report, err := blame.New(Hide(tree), blame.Options{
+		Now: now, Type: p.Kind.Typ, TypeAt: p.DeclaredAt, OtherPaths: p.Converter() == nil,
+	})
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", p.Title(), err)
 	}

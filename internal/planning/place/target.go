@@ -161,6 +161,15 @@ func (t *Target) TypeAt(version string) *typed.Type {
 	if t.Converter() == nil {
 		return nil
 	}
+	return t.DeclaredAt(version)
+}
+
+// DeclaredAt returns the type of the kind at an API version; nil if it is unknown. The object's content may differ at
+// that version, see TypeAt.
+func (t *Target) DeclaredAt(version string) *typed.Type {
+	if t.Kind.Unknown != nil {
+		return nil
+	}
 	return t.Types.TypeFor(schema.FromAPIVersionAndKind(version, t.Kind.Kind))
 }
 
