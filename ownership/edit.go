@@ -27,6 +27,9 @@ type Mover struct {
 	// converter and clock. It may be nil. Without a converter, fields of entries at other versions than live's
 	// version can be neither moved nor planned.
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
+	// Writes returns, for each subresource through which only some fields of a kind can be written, a filter for these
+	// fields; for the main resource, "". It need not have fields that Options reset, and may be nil.
+	Writes func(kind schema.GroupKind) map[string]fieldpath.Filter
 	// Plan has the options for planning [Next] and [Step]: how the server compares values, and whether it sets
 	// defaults. By default, values are compared as JSON, so 1 instead of 1000m looks like a change.
 	Plan plans.Options
@@ -48,8 +51,6 @@ type Edit struct {
 	before managedfields.Entries
 	// applied has the last intent of each applier, as far as it is known: an entry that owns the fields of the intent.
 	applied map[managedfields.Key]managedfields.Entry
-	// reset are fields that moved away from client-side apply, see [Result.ClientSide].
-	reset *fieldpath.Set
 	// unowned are moved fields that their new applier can't own, such as empty lists.
 	unowned *fieldpath.Set
 }
@@ -210,9 +211,6 @@ func (e *Edit) Result() (*Result, error) {
 	}
 	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
 	r.Changes = plans.OwnershipChanges(e.before, e.Entries)
-	for _, c := range r.Changes {
-		r.ClientSide = r.ClientSide.Union(c.Loses.Intersection(e.reset))
-	}
 	r.Unowned = e.unowned
 	for i := range e.Entries {
 		r.Unowned = r.Unowned.Difference(e.Entries[i].Owned())

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -24,7 +23,8 @@ import (
 // an APIVersion selects the entries of all versions. See [Selects].
 //
 // To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
-// exceptions. First, fields of a status entry move to the manager's status entry, unless the Operation is set to Apply.
+// exceptions. First, fields of an entry for status, or for a subresource in [Mover.Writes], move to the manager's entry
+// for the same subresource, unless the Operation is set to Apply.
 // Second, if the Operation is missing too, and the applier applies only through the subresource of the original entry,
 // fields move to the applier's entry for that subresource.
 //
@@ -187,14 +187,14 @@ func (a Adopt) do(e *Edit) error {
 	if !a.All {
 		owned = owned.AtOrBelow(a.Fields)
 	}
+	if set := e.writable(owned, source.APIVersion, to.Subresource); !set.IsEmpty() {
+		owned = set // otherwise, give returns an error about a field of owned
+	}
 	if owned.IsEmpty() {
 		return errors.New("there is nothing to adopt")
 	}
 	return e.give(to, source, owned)
 }
-
-// annotationPath is the annotation of client-side apply. kubectl apply writes it, so its owner applies client-side.
-var annotationPath = fieldpath.NewPath("metadata", "annotations", lastapplied.Annotation)
 
 // take removes fields from the entries that from selects. For each of these entries, it adds the removed fields to the
 // entry that target returns. If to is nil, the fields get no new owner. Entries that are their own target are skipped.
@@ -231,9 +231,6 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 		if taken.IsEmpty() {
 			continue
 		}
-		if source.Operation == metav1.ManagedFieldsOperationUpdate && owned[i].Has(annotationPath) {
-			e.reset = e.reset.Union(e.clientSide(taken, source.APIVersion))
-		}
 		if rest.IsEmpty() {
 			e.Entries = e.Entries.Without(source.Key)
 		} else {
@@ -255,10 +252,10 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	}
 	switch {
 	case k.Subresource != "" || k.Operation == metav1.ManagedFieldsOperationApply:
-	case source.Subresource == "status":
-		k.Subresource = "status"
+	case slices.Contains(e.subresources(), source.Subresource):
+		k.Subresource = source.Subresource
 	case k.Operation == "":
-		k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
+		k.Subresource = e.AppliesThrough(k.Manager, source.Subresource)
 	}
 	operation := cmp.Or(k.Operation, metav1.ManagedFieldsOperationApply)
 	if operation != metav1.ManagedFieldsOperationApply && operation != metav1.ManagedFieldsOperationUpdate {
@@ -269,11 +266,11 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// appliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
+// AppliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
 // subresource, such as replicas that kubectl scale set. This is the main resource, unless manager applies only through
 // the given subresource. If manager owned the fields through the main resource and through the subresource, its next
 // apply would conflict with its own entry.
-func (e *Edit) appliesThrough(manager, subresource string) string {
+func (e *Edit) AppliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)
 	if e.Entries.Get(main) == nil && e.Entries.Get(own) != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -164,7 +165,18 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 		return nil, err
 	}
 	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-	return w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
+	steps, err := w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
+	if errors.Is(err, ownership.ErrNotApplied) {
+		var lines []string
+		suggest := f.suggest()
+		for _, way := range planning.ClientSide(f.env.Context, w, fields) {
+			lines = append(lines, way.Why+": "+suggest.Line(suggest.Arguments(way)))
+		}
+		if lines != nil {
+			err = errors.New(strings.Join(lines, "; "))
+		}
+	}
+	return steps, err
 }
 
 // ask sends a dry run of an apply, so that a server that rejects one of the applies does so before the first write. The
