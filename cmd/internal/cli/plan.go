@@ -105,6 +105,11 @@ ApplySet's label to the documents, but does not change the parent. So --apply
 applies nothing if an object that would change has a kind or namespace that the
 parent does not name.
 
+Argo CD, Flux and Helm add labels and annotations to each object that they apply,
+such as the name of the application. For their managers (argocd-controller,
+kustomize-controller, helm-controller, flux-operator, helm), the plan adds them to a
+document that lacks them, as in the live object or in the application of --app.
+
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 The plan shows each decision with its rule, and what the apply would do after these
 decisions. Conflicts that no rule matches, and conflicts that a rule refuses,
@@ -224,9 +229,10 @@ func (f *planFlags) planIn(
 ) (err error) {
 	var app *applications.Application
 	if f.pruning.app != "" {
-		if app, err = f.application(p, docs); err != nil {
+		if app, err = f.application(p); err != nil {
 			return err
 		}
+		f.owner = app
 	}
 	out := f.printer(len(docs))
 	var changes []planning.Planned // for --apply

@@ -112,9 +112,8 @@ func (f *planFlags) pruned(
 	return out, err
 }
 
-// application returns the application that --app names. For an ApplySet, it adds the ApplySet's label to the intents,
-// as kubectl does before an apply.
-func (f *planFlags) application(p place.Place, docs []document.Document) (*applications.Application, error) {
+// application returns the application that --app names.
+func (f *planFlags) application(p place.Place) (*applications.Application, error) {
 	app, err := f.pruning.readApp(&f.placeFlags, p)
 	switch {
 	case err != nil:
@@ -128,17 +127,6 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 	}
 	if tool := app.ApplySet.Tooling; !app.IsNew() && tool != kubectlManager {
 		return nil, fmt.Errorf("--app %s: expected an ApplySet of kubectl, got an ApplySet of %q", f.pruning.app, tool)
-	}
-	for i := range docs {
-		if docs[i].Err == nil {
-			docs[i] = docs[i].Unpacked()
-			tree, err := app.ApplySet.AddMember(docs[i].Tree)
-			if err != nil {
-				return nil, docs[i].Wrap(err)
-			}
-			docs[i].Tree = tree
-			docs[i] = docs[i].Packed()
-		}
 	}
 	return app, nil
 }
