@@ -259,8 +259,8 @@ var (
 	fluxGroups      = map[string]bool{
 		"kustomize.toolkit.fluxcd.io": true, helmReleaseKind.Group: true, "fluxcd.controlplane.io": true,
 	}
-	// fluxOwners are the prefixes of the labels with which Flux marks the objects of an application. If another object of these kinds takes over a marked object, the labels change. Then only the new
-	// owner may delete the marked object.
+	// fluxOwners are the prefixes of the labels with which Flux marks the objects of an application. If another object of
+	// these kinds takes over a marked object, the labels change. Then only the new owner may delete the marked object.
 	fluxOwners = map[schema.GroupKind]string{
 		helmReleaseKind: helmReleaseKind.Group,
 		{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}: "kustomize.toolkit.fluxcd.io",
