@@ -90,11 +90,12 @@ first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These objects are in the namespaces of the input, and
-were applied by kubectl apply or by the manager, even if others apply them, too.
-They have the labels of -l or, with --all, any labels. The plan names all their
-appliers. It considers the kinds that kubectl apply --prune deletes, or the kinds
-that --prune-allowlist names. (kubectl apply --prune itself deletes only objects
-that kubectl apply applied.)
+were applied by kubectl apply or by the manager, even if others apply them as well.
+They have the labels of -l or, with --all, any labels. The plan names all managers
+that own more of them than the status, because the deletion takes the objects from
+these managers, too. The plan considers the kinds that kubectl apply --prune
+deletes, or the kinds that --prune-allowlist names. (kubectl apply --prune itself
+deletes only objects that kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
 not in the input. Notes name the objects that Argo CD, Flux or Helm would keep, and

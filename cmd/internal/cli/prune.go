@@ -98,7 +98,7 @@ func (f *planFlags) pruned(
 		case app != nil && app.Kept(t) != "":
 			fmt.Fprintf(f.env.Stderr, "note: %s is kept: %s\n", t.Title(), printable.Text(app.Kept(t)))
 		case app != nil:
-			out = append(out, view.Pruned{Target: t, Application: app.Source})
+			out = append(out, view.Pruned{Target: t, By: []string{f.manager}, Application: app.Source})
 		default:
 			if by := appliersOf(t, f.manager); by != nil {
 				out = append(out, view.Pruned{Target: t, By: by})
@@ -179,7 +179,7 @@ func appliersOf(t *place.Target, manager string) (names []string) {
 	object := &unstructured.Unstructured{Object: t.Object}
 	list, _ := managedfields.Read(object)
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
-		return append([]string{"kubectl apply"}, appliersBut(list, kubectlManager)...)
+		return append([]string{view.KubectlApply}, appliersBut(list, kubectlManager)...)
 	}
 	if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) == nil {
 		return nil
