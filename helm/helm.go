@@ -149,7 +149,7 @@ func (o *Operation) plan() error {
 		case err != nil:
 		case planned.Outcome == plans.Conflict:
 			err = planned.Conflicts
-		case releases.HasMoves(planned) && !o.options.TakeOwnership && !o.done.Has(planned.Desired.Object):
+		case releases.HasMoves(planned) && !o.options.TakeOwnership && !o.done.Has(planned.Target):
 			err = fmt.Errorf("is not an object of release %q, so its fields do not move", o.done.Name)
 		}
 		if err != nil {

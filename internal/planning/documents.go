@@ -31,6 +31,8 @@ type Options struct {
 	Plain bool
 	// Offline sends no dry runs.
 	Offline bool
+	// Mark adds to an intent what the manager's tool adds to each document before it applies; nil for nothing.
+	Mark func(*Desired) error
 	// MoveUpdates plans each apply to the object that results when the fields in the manager's Update entries have moved
 	// to its Apply entry.
 	MoveUpdates bool
@@ -209,6 +211,11 @@ func (o Options) Read(ctx context.Context, p place.Place, doc document.Document)
 	}
 	if err := w.Read(ctx, p); err != nil {
 		return w, err
+	}
+	if o.Mark != nil && o.Subresource == "" {
+		if err := o.Mark(w); err != nil {
+			return w, err
+		}
 	}
 	if o.Subresource == place.Scale {
 		scale, desired, err := w.Target.Scale(w.Tree)

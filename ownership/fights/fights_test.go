@@ -394,7 +394,18 @@ func TestHistories(t *testing.T) {
 				}
 			},
 			// The first of the twelve writes sets the key.
-			want: []string{"ns/ConfigMap/a: stamper wrote 11 times without changing anything"},
+			want: []string{"ns/ConfigMap/a: stamper wrote 11 times and changed nothing except times"},
+		},
+		{
+			name: "a fast idle writer", why: "each write is a version, although the times of entries are seconds",
+			kind: configMaps, step: 100 * time.Millisecond,
+			writes: func(c *cluster) {
+				c.apply("owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {k: v}}`)
+				for range 12 {
+					c.set("stamper", c.now.Format(time.RFC3339Nano), "data", "seen")
+				}
+			},
+			want: []string{"ns/ConfigMap/a: stamper wrote 11 times and changed nothing except times"},
 		},
 		{
 			name: "a busy writer", why: "what it writes differs",

@@ -14,7 +14,7 @@ import (
 type Kind string
 
 // The kinds of findings: a fight over a field, a side that reverts its own values of a field, a side that writes
-// without changing anything, and managed fields that grow.
+// but changes nothing except times, and managed fields that grow.
 const (
 	Fight      Kind = "Fight"
 	Flap       Kind = "Flap"
@@ -32,8 +32,8 @@ type Finding struct {
 	// two values, the last value first. For idle writes, it is the idle writer.
 	Sides []Participant `json:"sides,omitempty"`
 	// Returns is the number of returns within the window; for a flap, the number of reverts; for an idle writer, the
-	// number of writes without a change. Turns is the number of turns of a fight, counted from two turns before the
-	// first of these returns.
+	// number of writes that changed nothing except times. Turns is the number of turns of a fight, counted from two turns
+	// before the first of these returns.
 	Turns   int `json:"-"`
 	Returns int `json:"returns,omitempty"`
 	// Since and Last are the times of the first and the last counted write.
@@ -84,7 +84,7 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: %s: %s sets %s and %s by turns; reverted its own value %d times", where, f.Path,
 			f.Sides[0].Side, f.Sides[0].Value, f.Sides[1].Value, f.Returns)
 	case IdleWriter:
-		return fmt.Sprintf("%s: %s wrote %d times without changing anything", where, f.Sides[0].Side, f.Returns)
+		return fmt.Sprintf("%s: %s wrote %d times and changed nothing except times", where, f.Sides[0].Side, f.Returns)
 	case Growth:
 		return fmt.Sprintf("%s: managed fields grew from %d entries (%d bytes) to %d (%d bytes)", where,
 			f.Before.Entries, f.Before.Bytes, f.After.Entries, f.After.Bytes)

@@ -65,14 +65,14 @@ func TestWritesWithoutChange(t *testing.T) {
 		want      string
 	}{
 		{"updates", "each is a request to the server", configMaps, data("k", "v"), update, time.Second,
-			"ns/ConfigMap/a: operator wrote 30 times without changing anything"},
+			"ns/ConfigMap/a: operator wrote 30 times and changed nothing except times"},
 		{"applies", "a patch of who has applied is an apply", configMaps, data("k", "v"), patch("owner"), time.Second,
-			"ns/ConfigMap/a: owner (apply) wrote 30 times without changing anything"},
+			"ns/ConfigMap/a: owner (apply) wrote 30 times and changed nothing except times"},
 		{"patches", "a patch of who has not applied is an update", configMaps, data("k", "v"), patch("other"), time.Second,
-			"ns/ConfigMap/a: other wrote 30 times without changing anything"},
+			"ns/ConfigMap/a: other wrote 30 times and changed nothing except times"},
 		{"of a subresource", "it is another side", configMaps, data("k", "v"),
 			fights.Side{Manager: "owner", Subresource: "status"}, time.Second,
-			"ns/ConfigMap/a: owner/status wrote 30 times without changing anything"},
+			"ns/ConfigMap/a: owner/status wrote 30 times and changed nothing except times"},
 		{"applies every two minutes", "it is what GitOps tools do", configMaps, data("k", "v"), patch("owner"),
 			2 * time.Minute, ""},
 		{"of a Lease", "to be written is what it is for", leases, lease, update, time.Second, ""},
@@ -102,6 +102,22 @@ func TestWritesWithoutChange(t *testing.T) {
 		require.Empty(t, c.tracker.ObserveWrite(c.live.Object, update, c.now), "there is another version each time")
 	}
 	require.Empty(t, fights.New(fights.Options{}).ObserveWrite(c.live.Object, update, c.now), "the object is new")
+}
+
+// TestWriterOfRemoval: an audit log names the manager that removed a field, even if this manager has no entry.
+func TestWriterOfRemoval(t *testing.T) {
+	c := newCluster(t, configMaps, time.Second, fights.Options{})
+	observed := fights.New(fights.Options{})
+	c.apply("owner", data("k", "v"))
+	for range 4 {
+		c.set("a", "1", "data", "extra")
+		observed.ObserveWrite(c.live.Object, fights.Side{Manager: "a"}, c.now)
+		c.remove("b", "data", "extra")
+		observed.ObserveWrite(c.live.Object, fights.Side{Manager: "b"}, c.now)
+	}
+	found := observed.Findings(c.now)
+	require.Len(t, found, 1)
+	require.Equal(t, `ns/ConfigMap/a: .data.extra: a sets "1", b sets (absent); put back 6 times`, found[0].String())
 }
 
 // wrote is a write of a field, for the naive twin.

@@ -145,12 +145,13 @@ type change struct {
 }
 
 // changesBetween returns the fields whose values differ. isIdle is true if nothing changed except times. touched are
-// the sides that touchedSince returns, the latest first.
+// the sides that touchedSince returns, the latest first. writer wrote the current version; it is Nobody if it is not
+// known.
 //
 // If the snapshots have different API versions, a conversion may have changed any value. A field is then compared only
 // if it has the same JSON type in both, and if a touched side has taken it from an owner. Such a field has changed,
 // because a server takes only fields whose values have changed at the owner's version.
-func changesBetween(old, current *snapshot, touched []Side) (changes []change, isIdle bool) {
+func changesBetween(old, current *snapshot, touched []Side, writer Side) (changes []change, isIdle bool) {
 	isConverted := old.object.APIVersion != current.object.APIVersion
 	isIdle = !isConverted
 	writers := sets.New[Side]()
@@ -183,6 +184,9 @@ func changesBetween(old, current *snapshot, touched []Side) (changes []change, i
 	if len(touched) > 0 {
 		remover = touched[0]
 	}
+	if writer != Nobody {
+		remover = writer
+	}
 	for i := range changes {
 		c := &changes[i]
 		if c.side == Nobody && c.new == absent {
@@ -206,7 +210,7 @@ type Change struct {
 // the order of their paths. The result shares no memory with the versions.
 func Changes(before, after map[string]any) []Change {
 	old, current := newSnapshot(before), newSnapshot(after)
-	changes, _ := changesBetween(old, current, current.touchedSince(old))
+	changes, _ := changesBetween(old, current, current.touchedSince(old), Nobody)
 	out := make([]Change, len(changes))
 	for i, c := range changes {
 		out[i] = Change{c.path, c.side, c.old.text, c.new.text}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/tenure-ssa/tenure/ownership/internal/components"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -19,7 +20,7 @@ type Options struct {
 	Window time.Duration
 	// Returns is the number of returns that make a fight, and of reverts that make a flap; 3 by default.
 	Returns int
-	// IdleWrites is the number of writes without a change that make an idle writer; 10 by default.
+	// IdleWrites is the number of writes that change nothing except times and make an idle writer; 10 by default.
 	IdleWrites int
 	// Fields is the maximal number of fields of an object that are tracked at a time; 64 by default.
 	Fields int
@@ -101,28 +102,37 @@ type turn struct {
 // resourceVersion. An object without a resourceVersion is always a new version. obj is kept until the next version, and
 // must not be changed.
 func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
-	return t.observe(newSnapshot(obj), when)
+	return t.observe(newSnapshot(obj), Nobody, when)
 }
 
-// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log. If
-// the object has the last observed version, the write changed nothing and is an idle write. The side of a patch may
-// lack its operation. Then the operation is Apply if the side has an Apply entry in obj, and otherwise Update.
+// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log. The
+// side is the writer of removed fields even if it has no entry. If the object has the last observed version, the write
+// changed nothing and is an idle write. The side of a patch may lack its operation. Then the operation is Apply if the
+// side has an Apply entry in obj or in the version before, and otherwise Update.
 func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []Finding {
 	next := newSnapshot(obj)
 	h := t.objects[next.object.identity()]
-	if h == nil || next.version == "" || next.version != h.last.version {
-		return t.observe(next, when)
+	if h == nil {
+		return t.observe(next, side, when)
 	}
-	if side.Operation == "" {
+	if side.Manager == "" {
+		side = Nobody
+	} else if side.Operation == "" {
 		side.Operation = metav1.ManagedFieldsOperationApply
-		if !slices.ContainsFunc(next.entries, func(e ownedEntry) bool { return e.side == side }) {
+		isSide := func(e ownedEntry) bool { return e.side == side }
+		// After an apply that gave up all fields, the side has no entry any more.
+		if !slices.ContainsFunc(next.entries, isSide) && !slices.ContainsFunc(h.last.entries, isSide) {
 			side.Operation = metav1.ManagedFieldsOperationUpdate
 		}
+	}
+	if next.version == "" || next.version != h.last.version {
+		return t.observe(next, side, when)
 	}
 	return h.idleWrite(side, when, t.options)
 }
 
-func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
+// observe takes a version that writer wrote; Nobody if the writer is not known.
+func (t *Tracker) observe(next *snapshot, writer Side, when time.Time) []Finding {
 	h := t.objects[next.object.identity()]
 	if h == nil {
 		t.objects[next.object.identity()] = &history{
@@ -134,7 +144,7 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 		return nil
 	}
 	touched := next.touchedSince(h.last)
-	changes, isIdle := changesBetween(h.last, next, touched)
+	changes, isIdle := changesBetween(h.last, next, touched, writer)
 	isIdle = isIdle && !h.isBehind // the write may revert changes of a version of which only the Scale was observed
 	h.last, h.isBehind = next, false
 	var found []Finding
@@ -143,8 +153,16 @@ func (t *Tracker) observe(next *snapshot, when time.Time) []Finding {
 			found = append(found, h.fieldFindings(f, when, t.options)...)
 		}
 	}
-	if isIdle && len(touched) > 0 {
-		found = append(found, h.idleWrite(touched[0], when, t.options)...)
+	// If a side writes twice in a second, its entry does not change: then it is the side that wrote the times.
+	idle := sets.New[Side]()
+	for _, c := range changes {
+		idle.Insert(c.side)
+	}
+	if writer = only(idle); len(touched) > 0 {
+		writer = touched[0]
+	}
+	if isIdle && writer != Nobody {
+		found = append(found, h.idleWrite(writer, when, t.options)...)
 	}
 	if current := next.size(); !h.grown && h.first.growsTo(current) {
 		h.grown = true

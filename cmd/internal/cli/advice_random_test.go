@@ -106,6 +106,12 @@ func adviseAtRandom(t *testing.T, seed uint64, intents int, followed map[string]
 			a.checkAdvice()
 		}
 	}
+	for range intents { // few intents have conflicts that a policy decides
+		if followed["policy"] > 0 {
+			break
+		}
+		a.checkPolicy()
+	}
 }
 
 // adviceWorld is a cluster in which suggestions are followed.

@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/internal/planning"
+	"github.com/tenure-ssa/tenure/internal/planning/applications"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
@@ -27,7 +28,8 @@ type intentFlags struct {
 	plain       bool
 	policy      string
 	concurrency int
-	packs       bool // keep documents packed until they are planned, to save memory
+	owner       *applications.Application // the application of --app; nil without it
+	packs       bool                      // keep documents packed until they are planned, to save memory
 }
 
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
@@ -115,6 +117,7 @@ func (f *intentFlags) options() planning.Options {
 	return planning.Options{
 		Manager: f.manager, Subresource: f.subresource, Force: f.force, Plain: f.plain, Tries: maxTries,
 		Concurrency: f.concurrency, Now: f.env.Now,
+		Mark: func(w *planning.Desired) error { return applications.Mark(w, f.owner) },
 	}
 }
 

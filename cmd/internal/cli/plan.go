@@ -90,11 +90,12 @@ first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These objects are in the namespaces of the input, and
-were applied by kubectl apply or by the manager, even if others apply them, too.
-They have the labels of -l or, with --all, any labels. The plan names all their
-appliers. It considers the kinds that kubectl apply --prune deletes, or the kinds
-that --prune-allowlist names. (kubectl apply --prune itself deletes only objects
-that kubectl apply applied.)
+were applied by kubectl apply or by the manager, even if others apply them as well.
+They have the labels of -l or, with --all, any labels. The plan names all managers
+that own more of them than the status, because the deletion takes the objects from
+these managers, too. The plan considers the kinds that kubectl apply --prune
+deletes, or the kinds that --prune-allowlist names. (kubectl apply --prune itself
+deletes only objects that kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
 not in the input. Notes name the objects that Argo CD, Flux or Helm would keep, and
@@ -104,6 +105,11 @@ namespaces and of the kinds that the parent of the ApplySet names. The plan adds
 ApplySet's label to the documents, but does not change the parent. So --apply
 applies nothing if an object that would change has a kind or namespace that the
 parent does not name.
+
+Argo CD, Flux and Helm add labels and annotations to each object that they apply,
+such as the name of the application. For their managers (argocd-controller,
+kustomize-controller, helm-controller, flux-operator, helm), the plan adds them to a
+document that lacks them, as in the live object or in the application of --app.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 The plan shows each decision with its rule, and what the apply would do after these
@@ -224,9 +230,10 @@ func (f *planFlags) planIn(
 ) (err error) {
 	var app *applications.Application
 	if f.pruning.app != "" {
-		if app, err = f.application(p, docs); err != nil {
+		if app, err = f.application(p); err != nil {
 			return err
 		}
+		f.owner = app
 	}
 	out := f.printer(len(docs))
 	var changes []planning.Planned // for --apply

@@ -98,7 +98,7 @@ func (f *planFlags) pruned(
 		case app != nil && app.Kept(t) != "":
 			fmt.Fprintf(f.env.Stderr, "note: %s is kept: %s\n", t.Title(), printable.Text(app.Kept(t)))
 		case app != nil:
-			out = append(out, view.Pruned{Target: t, Application: app.Source})
+			out = append(out, view.Pruned{Target: t, By: []string{f.manager}, Application: app.Source})
 		default:
 			if by := appliersOf(t, f.manager); by != nil {
 				out = append(out, view.Pruned{Target: t, By: by})
@@ -112,9 +112,8 @@ func (f *planFlags) pruned(
 	return out, err
 }
 
-// application returns the application that --app names. For an ApplySet, it adds the ApplySet's label to the intents,
-// as kubectl does before an apply.
-func (f *planFlags) application(p place.Place, docs []document.Document) (*applications.Application, error) {
+// application returns the application that --app names.
+func (f *planFlags) application(p place.Place) (*applications.Application, error) {
 	app, err := f.pruning.readApp(&f.placeFlags, p)
 	switch {
 	case err != nil:
@@ -128,17 +127,6 @@ func (f *planFlags) application(p place.Place, docs []document.Document) (*appli
 	}
 	if tool := app.ApplySet.Tooling; !app.IsNew() && tool != kubectlManager {
 		return nil, fmt.Errorf("--app %s: expected an ApplySet of kubectl, got an ApplySet of %q", f.pruning.app, tool)
-	}
-	for i := range docs {
-		if docs[i].Err == nil {
-			docs[i] = docs[i].Unpacked()
-			tree, err := app.ApplySet.AddMember(docs[i].Tree)
-			if err != nil {
-				return nil, docs[i].Wrap(err)
-			}
-			docs[i].Tree = tree
-			docs[i] = docs[i].Packed()
-		}
 	}
 	return app, nil
 }
@@ -191,7 +179,7 @@ func appliersOf(t *place.Target, manager string) (names []string) {
 	object := &unstructured.Unstructured{Object: t.Object}
 	list, _ := managedfields.Read(object)
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
-		return append([]string{"kubectl apply"}, appliersBut(list, kubectlManager)...)
+		return append([]string{view.KubectlApply}, appliersBut(list, kubectlManager)...)
 	}
 	if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) == nil {
 		return nil

@@ -451,7 +451,7 @@ var (
 		"How often a manager reverted its own value of a field within the window, for fields that flap.",
 		[]string{"api_version", "kind", "namespace", "name", "field"}, nil)
 	idleWrites = prometheus.NewDesc("tenure_idle_writes",
-		"How often a manager wrote without changing anything within the window.",
+		"How often a manager wrote and changed nothing except times within the window.",
 		[]string{"api_version", "kind", "namespace", "name", "manager"}, nil)
 	watchedObjects = prometheus.NewDesc("tenure_watched_objects", "How many objects are watched.", nil, nil)
 )

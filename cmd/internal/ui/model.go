@@ -92,6 +92,7 @@ type object struct {
 type summary struct {
 	Key      string            `json:"key"`
 	Managers []string          `json:"managers"`
+	Missing  bool              `json:"missing,omitempty"` // only facts are known: no object has this key
 	Apps     []string          `json:"apps,omitempty"`
 	Findings map[page.Mark]int `json:"findings,omitempty"` // number by kind
 	Changed  int64             `json:"changed,omitempty"`  // time of the last change, in milliseconds; 0 for none
@@ -254,7 +255,7 @@ func (m *Model) object(key string) *object {
 // touch records that an object, or the facts about it, changed.
 func (m *Model) touch(o *object) {
 	o.revision++
-	o.Apps, o.Findings = nil, map[page.Mark]int{} // omitted if empty
+	o.Apps, o.Findings, o.Missing = nil, map[page.Mark]int{}, o.tree == nil // omitted if empty
 	for _, f := range o.facts {
 		o.Apps = append(o.Apps, f.Applications...)
 		for _, finding := range f.Findings {

@@ -34,7 +34,7 @@ type shown struct {
 }
 
 // errNotKept reports that a version is not kept any more, or that the object does not exist.
-var errNotKept = errors.New("this object does not exist any more, or this version is not kept")
+var errNotKept = errors.New("this object does not exist, or this version is not kept")
 
 // maxChanges is the maximal number of changes that are listed.
 const maxChanges = 12

@@ -18,6 +18,7 @@ const hued = (e, name) => { e.style.setProperty("--h", hues[name] ?? 0); return 
 const chip = name => hued(make("span", "chip m", text(name) || "(no name)"), name);
 const said = words => make("span", "hidden", words); // for screen readers
 const counted = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many);
+const existing = list => list.filter(o => !o.missing); // an application or a manifest names the others
 const isRecent = o => o.changed > Date.now() - recent;
 const has = (o, facet) => facet === "changed" ? isRecent(o) : (o.findings?.[facet] ?? 0) > 0;
 const press = (buttons, isPressed) => { for (const b of buttons) b.ariaPressed = String(isPressed(b)); };
@@ -40,7 +41,7 @@ events.onmessage = event => {
   }
   for (const key of update.gone ?? []) objects.delete(key);
   $("state").className = update.incomplete ? "warned" : "live";
-  $("state").textContent = counted(objects.size, "object", "objects") +
+  $("state").textContent = counted(existing([...objects.values()]).length, "object", "objects") +
     (update.incomplete ? ", and some that could not be read: see the terminal" : ", live");
   fillManagers();
   showList();
@@ -114,9 +115,9 @@ function folder(id, name, list, isShown, content) {
     const n = list.reduce((sum, o) => sum + (o.findings?.[f] ?? 0), 0);
     if (n) line.append(make("span", "count " + f, n.toLocaleString("en"), said(" " + names[f])));
   }
-  const managers = new Set(list.flatMap(o => o.managers)).size;
-  const size = make("small", "", `${list.length.toLocaleString("en")} · ${counted(managers, "manager", "managers")}`);
-  size.title = counted(list.length, "object", "objects") + " of " + counted(managers, "manager", "managers");
+  const managers = new Set(list.flatMap(o => o.managers)).size, n = existing(list).length;
+  const size = make("small", "", `${n.toLocaleString("en")} · ${counted(managers, "manager", "managers")}`);
+  size.title = counted(n, "object", "objects") + " of " + counted(managers, "manager", "managers");
   line.append(size);
   e.append(line, ...isShown ? content() : []);
   line.onclick = event => {
@@ -147,6 +148,7 @@ function row(o) {
   b.dataset.id = b.dataset.key = o.key;
   if (o.key === selected) b.setAttribute("aria-current", "true");
   for (const f of kindsOfFindings) if (has(o, f)) b.append(make("span", "dot " + f, said(names[f])));
+  if (o.missing) b.append(make("small", "", "missing"));
   if (isRecent(o)) b.append(make("span", "dot changed", said("changed")));
   b.append(...o.managers.slice(0, 8).map(m => hued(make("span", "pip"), m)));
   b.title = `${text(o.kind)} ${text(o.name)}: ${o.managers.map(text).join(", ")}`;
@@ -175,7 +177,7 @@ function showOverview() {
     bars.append(chip(m), make("span", "track", bar), make("small", "", n.toLocaleString("en")));
   }
   $("overview").replaceChildren(
-    make("div", "tiles", tile(all.length, "objects", ""), tile(managers.size, "managers", ""),
+    make("div", "tiles", tile(existing(all).length, "objects", ""), tile(managers.size, "managers", ""),
       ...kindsOfFindings.map(f => tile(sum(f), names[f], sum(f) ? f : "")),
       tile(all.filter(isRecent).length, "changed just now", "changed")),
     ...list("Wants a decision", all.filter(o => kindsOfFindings.some(f => has(o, f)))),

@@ -148,7 +148,7 @@ func (s Suggest) way(name string, suggestion advice.Suggestion) page.Way {
 
 var titles = map[fights.Kind]string{
 	fights.Fight: "managers undo each other", fights.Flap: "one manager sets two values by turns",
-	fights.IdleWriter: "writes without a change", fights.Growth: "managed fields grow",
+	fights.IdleWriter: "writes that change nothing except times", fights.Growth: "managed fields grow",
 }
 
 // FightOf returns a finding of a tracker with suggestions, for a page.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -18,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/upgrade"
 )
 
 // PlanView prints plans.
@@ -33,11 +36,33 @@ type PlanView struct {
 }
 
 // Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
-// to.
+// to and the application's manager.
 type Pruned struct {
 	*planning.Target
 	By          []string // first the manager because of which the object would be deleted
 	Application string   // the record with the object, as in "the inventory of …"
+}
+
+// KubectlApply is the name of kubectl apply in [Pruned.By].
+const KubectlApply = "kubectl apply"
+
+// others returns the managers that are not in By, and own more of the object than the status.
+func (p *Pruned) others() (names []string) {
+	known := slices.Clone(p.By)
+	if slices.Contains(known, KubectlApply) {
+		known = append(known, planning.KubectlManager, upgrade.ClientSideManager, upgrade.LastAppliedManager)
+	}
+	list, _ := managedfields.Read(&unstructured.Unstructured{Object: p.Object}) // an entry that can't be decoded owns nothing
+	for i := range list {
+		e, ownsMore := &list[i], false
+		for element := range e.Owned().Level() {
+			ownsMore = ownsMore || element != fieldpath.FieldElement("status")
+		}
+		if ownsMore && e.Subresource == "" && !slices.Contains(known, e.Manager) {
+			known, names = append(known, e.Manager), append(names, e.Manager)
+		}
+	}
+	return names
 }
 
 // reason returns the reason for deleting the object.
@@ -45,6 +70,9 @@ func (p *Pruned) reason() string {
 	text := "applied by " + strings.Join(p.By, " and ")
 	if p.Application != "" {
 		text = "in " + p.Application
+	}
+	if others := p.others(); others != nil {
+		text += "; also written by " + strings.Join(others, " and ")
 	}
 	if takes := p.Takes(); takes != "" {
 		text += "; " + takes
@@ -219,6 +247,9 @@ func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 		row := []cell{{"delete", color.FgRed}, {p.Title(), 0}}
 		if len(p.By) > 1 {
 			row = append(row, cell{printable.Text("applied by " + strings.Join(p.By[1:], " and ") + ", too"), color.FgRed})
+		}
+		if others := p.others(); others != nil {
+			row = append(row, cell{printable.Text("also written by " + strings.Join(others, " and ")), color.FgRed})
 		}
 		if takes := p.Takes(); takes != "" {
 			row = append(row, cell{takes, color.FgRed})

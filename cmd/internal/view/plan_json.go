@@ -86,6 +86,16 @@ type prunedJSON struct {
 	Namespace   string   `json:"namespace,omitempty"`
 	AppliedBy   []string `json:"appliedBy,omitempty"`
 	Application string   `json:"application,omitempty"`
+	// AlsoWrittenBy are other managers that own more of the object than the status.
+	AlsoWrittenBy []string `json:"alsoWrittenBy,omitempty"`
+}
+
+func (p *Pruned) json() prunedJSON {
+	by := p.By
+	if p.Application != "" {
+		by = nil
+	}
+	return prunedJSON{p.Reference(), p.Namespace, by, p.Application, p.others()}
 }
 
 type ownershipJSON struct {
@@ -112,7 +122,7 @@ func (v *Plans) document(items []any) any {
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
 	}{Objects: items}
 	for _, p := range v.Pruned {
-		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.Application})
+		out.Pruned = append(out.Pruned, p.json())
 	}
 	return out
 }
@@ -124,7 +134,7 @@ func (v *Plans) closeData() error {
 		err := v.list.Add(struct {
 			prunedJSON
 			Outcome string `json:"outcome"`
-		}{prunedJSON{p.Reference(), p.Namespace, p.By, p.Application}, "pruned"})
+		}{p.json(), "pruned"})
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,14 @@
 package view
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/fights"
-	"github.com/tenure-ssa/tenure/typed"
 )
 
 // Texts that replace the stand-ins for values of Secrets (see [secrets.Shown]). They only show whether two values
@@ -30,12 +31,28 @@ func hide(value, other any, with string) any {
 		}
 		return out
 	case string:
-		if typed.Equal(value, other) {
+		if value == other {
 			with = hidden
+		} else if text, ok := hideIn(value, other, with); ok {
+			return text
 		}
 		return secrets.ReplaceStandIns(value, with)
 	}
 	return value
+}
+
+// hideIn is hide for text with an object in JSON, such as the last-applied annotation: a value in it may be the same as
+// in other.
+func hideIn(text string, other any, with string) (shown string, ok bool) {
+	var object, another map[string]any
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return "", false
+	}
+	if others, isText := other.(string); isText {
+		_ = json.Unmarshal([]byte(others), &another) // without an object, all values differ
+	}
+	data, err := json.Marshal(hide(object, another, with))
+	return string(data) + text[len(strings.TrimRight(text, " \n")):], err == nil
 }
 
 // Hide returns an object without stand-ins.
@@ -63,7 +80,7 @@ func hideTrees(before, after map[string]any) (_, _ map[string]any) {
 
 // hideChange returns a change without stand-ins.
 func hideChange(c plans.Change) plans.Change {
-	c.Before, c.After = hide(c.Before, nil, hiddenBefore), hide(c.After, nil, hiddenAfter)
+	c.Before, c.After = hide(c.Before, c.After, hiddenBefore), hide(c.After, c.Before, hiddenAfter)
 	return c
 }
 
@@ -71,7 +88,8 @@ func hideChange(c plans.Change) plans.Change {
 func HideConflicts(list conflicts.Conflicts) conflicts.Conflicts {
 	out := slices.Clone(list)
 	for i := range out {
-		out[i].Live, out[i].Applied = hide(out[i].Live, nil, hiddenBefore), hide(out[i].Applied, nil, hiddenAfter)
+		live, applied := list[i].Live, list[i].Applied
+		out[i].Live, out[i].Applied = hide(live, applied, hiddenBefore), hide(applied, live, hiddenAfter)
 	}
 	return out
 }

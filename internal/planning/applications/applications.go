@@ -72,10 +72,14 @@ type Application struct {
 	ApplySet *ApplySet
 	// keeps is the reason why the application never deletes its objects; empty if it may delete them.
 	keeps string
-	// owner are labels, as keys and values. Flux deletes only objects that have all of them.
+	// owner are labels, as keys and values, with which Flux marks all objects. Except for a HelmRelease, Flux deletes only
+	// objects that have all of them.
 	owner [][2]string
-	// isRelease is true for the inventory of a HelmRelease, which contains the definitions in crds/ of the chart, too.
+	// isRelease is true for a HelmRelease. Its inventory contains the definitions in crds/ of the chart, too.
 	isRelease bool
+	// title is the name of an Argo CD Application, and instances are the names that its objects may have for it.
+	title     string
+	instances []string
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
 	names []place.Reference
 	// hooks are the objects that Argo CD reports as hooks.
@@ -106,10 +110,6 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 		if prune, found, _ := unstructured.NestedBool(u.Object, "spec", "prune"); found && !prune {
 			a.keeps = ".spec.prune of " + t.Reference() + " is false"
 		}
-		a.isRelease = gk == helmReleaseKind
-		if prefix := fluxOwners[gk]; prefix != "" {
-			a.owner = [][2]string{{prefix + "/name", t.Name}, {prefix + "/namespace", t.Namespace}}
-		}
 	case gk == helmReleaseKind && kubeConfigOf(u) != "": // the release is in the other cluster
 	case gk == helmReleaseKind:
 		if a, err = readHelmRelease(ctx, p, u); err != nil {
@@ -131,7 +131,10 @@ func Read(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 		return nil, fmt.Errorf("%s: %w", t.Title(), err)
 	}
 	if fluxGroups[gk.Group] {
-		a.Elsewhere = kubeConfigOf(u)
+		a.Elsewhere, a.isRelease = kubeConfigOf(u), gk == helmReleaseKind
+	}
+	if prefix := fluxOwners[gk]; prefix != "" {
+		a.owner = [][2]string{{prefix + "/name", t.Name}, {prefix + "/namespace", t.Namespace}}
 	}
 	return a, nil
 }
@@ -188,7 +191,7 @@ func (a *Application) Kept(t *place.Target) string {
 	if a.ApplySet != nil || a.keeps != "" {
 		return a.keeps
 	}
-	u := &unstructured.Unstructured{Object: t.Object}
+	u := &unstructured.Unstructured{Object: t.Stored().Object} // with the annotations of a Secret
 	for _, values := range []map[string]string{u.GetAnnotations(), u.GetLabels()} {
 		for _, key := range fluxKeeps {
 			if strings.EqualFold(values[key], "disabled") {
@@ -201,18 +204,21 @@ func (a *Application) Kept(t *place.Target) string {
 	}
 	switch hook := u.GetAnnotations()[argoHook]; {
 	case hook != "" && hook != "Skip": // an object with the value Skip is not a hook
-		return argoHook + ": " + hook
+		return "it has the annotation " + argoHook
 	case a.hooks[place.KeyOf(t)]:
 		return "hook: true in " + a.Source
 	}
-	if releases.IsKept(t.Object) {
+	if releases.IsKept(t) {
 		return "helm.sh/resource-policy: keep"
 	}
 	if a.isRelease && t.Kind.GroupKind() == place.DefinitionKind && u.GetAnnotations()[helmRelease] == "" {
 		return "Helm never deletes the definitions in crds/ of a chart"
 	}
+	if a.instances != nil {
+		return a.notTracked(u)
+	}
 	for _, label := range a.owner {
-		if value := u.GetLabels()[label[0]]; value != label[1] {
+		if value := u.GetLabels()[label[0]]; value != label[1] && !a.isRelease {
 			return fmt.Sprintf("the label %s: expected %q, got %q", label[0], label[1], value)
 		}
 	}
@@ -229,9 +235,6 @@ func keepOption(options []string) string {
 	}
 	return ""
 }
-
-// helmRelease is the annotation with the name of the Helm release whose templates contain an object.
-const helmRelease = "meta.helm.sh/release-name"
 
 // Annotations of Argo CD: options for an object, and the phases of a sync in which a hook is applied. Argo CD does not
 // prune hooks.
@@ -256,10 +259,10 @@ var (
 	fluxGroups      = map[string]bool{
 		"kustomize.toolkit.fluxcd.io": true, helmReleaseKind.Group: true, "fluxcd.controlplane.io": true,
 	}
-	// fluxOwners are the prefixes of the labels with which Flux marks the objects of a Kustomization, ResourceSet or
-	// FluxInstance. If another object of these kinds takes over a marked object, the labels change. Then only the new
-	// owner may delete the marked object.
+	// fluxOwners are the prefixes of the labels with which Flux marks the objects of an application. If another object of
+	// these kinds takes over a marked object, the labels change. Then only the new owner may delete the marked object.
 	fluxOwners = map[schema.GroupKind]string{
+		helmReleaseKind: helmReleaseKind.Group,
 		{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}: "kustomize.toolkit.fluxcd.io",
 		{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}:        "resourceset.fluxcd.controlplane.io",
 		{Group: "fluxcd.controlplane.io", Kind: "FluxInstance"}:       "fluxcd.controlplane.io",

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -113,21 +112,10 @@ func (s *ApplySet) Names(t *place.Target) bool {
 	return slices.ContainsFunc(s.kinds, isKind) && (t.Namespace == "" || slices.Contains(s.namespaces, t.Namespace))
 }
 
-// AddMember returns an intent with the label of the members, which kubectl adds before it applies. If metadata is not
-// an object, AddMember returns the intent unchanged, because the plan reports that error.
-func (s *ApplySet) AddMember(tree map[string]any) (map[string]any, error) {
-	metadata, ok := tree["metadata"].(map[string]any)
-	given, isMap := metadata["labels"].(map[string]any)
-	if !ok || !isMap && metadata["labels"] != nil {
-		return tree, nil
-	}
-	if _, ok := given[memberLabel]; ok {
+// mark returns the label of the members, which kubectl adds to an intent before it applies.
+func (s *ApplySet) mark(tree map[string]any) (document.Marks, error) {
+	if value, _, _ := unstructured.NestedFieldNoCopy(tree, "metadata", "labels", memberLabel); value != nil {
 		return nil, errors.New(".metadata.labels: has " + memberLabel + " already")
 	}
-	tree, metadata, given = maps.Clone(tree), maps.Clone(metadata), maps.Clone(given)
-	if given == nil {
-		given = map[string]any{}
-	}
-	given[memberLabel], metadata["labels"], tree["metadata"] = s.id, given, metadata
-	return tree, nil
+	return document.Marks{"labels": {memberLabel: s.id}}, nil
 }

@@ -72,6 +72,8 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 	if !found && reconciledAt == "" {
 		return errors.New("it has no status.resources yet")
 	}
+	a.title = "application.argoproj.io/" + u.GetName()
+	a.instances = []string{u.GetName(), u.GetNamespace() + "_" + u.GetName()}
 	a.hooks = map[place.Key]bool{}
 	for i, r := range resources {
 		r, _ := r.(map[string]any)
@@ -89,6 +91,10 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 	options, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "syncPolicy", "syncOptions")
 	if option := keepOption(options); option != "" {
 		a.keeps = ".spec.syncPolicy.syncOptions has " + option
+	}
+	automated, isAutomated, _ := unstructured.NestedMap(u.Object, "spec", "syncPolicy", "automated")
+	if isAutomated && automated["enabled"] != false && automated["prune"] != true && a.keeps == "" {
+		a.keeps = ".spec.syncPolicy.automated of " + a.title + " lacks prune: true"
 	}
 	own := []string{"", "https://kubernetes.default.svc", "in-cluster"}
 	for _, field := range []string{"server", "name"} {

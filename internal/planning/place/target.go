@@ -203,6 +203,7 @@ type Desired struct {
 	// Tree is the intent with its namespace and without the values of a Secret, see [secrets.Shown].
 	Tree    map[string]any
 	sent    map[string]any // the intent with the values of a Secret
+	marks   document.Marks // see Mark
 	Manager string
 	Fields  *fieldmanager.FieldManager
 }
@@ -212,6 +213,12 @@ func (w *Desired) Read(ctx context.Context, p Place) (err error) {
 	w.Target, w.sent, err = p.Live(ctx, w.Given)
 	w.Tree = secrets.Shown(w.sent)
 	return err
+}
+
+// Mark adds labels and annotations to the intent that the manager's tool adds to the document before it applies.
+func (w *Desired) Mark(marks document.Marks) {
+	w.marks, w.sent = marks, marks.Add(w.sent)
+	w.Tree = secrets.Shown(w.sent)
 }
 
 // Stored returns the intent and its live object with the values of a Secret, see [Target.Stored].
@@ -247,7 +254,8 @@ func (w *Desired) WithManagedFields(source map[string]any) *Desired {
 }
 
 // Manifest returns an intent as a manifest that can replace the document: without the namespace, UID and
-// resourceVersion that the document lacks. For a Scale, the manifest is the document with the replicas of the Scale.
+// resourceVersion that the document lacks, and without the marks that [Desired.Mark] added. For a Scale, the manifest
+// is the document with the replicas of the Scale.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	if w.scaled != nil {
 		manifest := runtime.DeepCopyJSON(w.Given)
@@ -256,6 +264,9 @@ func (w *Desired) Manifest(intent map[string]any) map[string]any {
 			_ = unstructured.SetNestedField(manifest, replicas, w.scaled.Kind.replicas...)
 		}
 		return manifest
+	}
+	if len(w.marks) > 0 {
+		intent = w.marks.Remove(intent, w.Given)
 	}
 	metadata, ok := intent["metadata"].(map[string]any)
 	if !ok {

@@ -66,7 +66,7 @@ func (o *Operation) Removed(
 		switch {
 		case err != nil:
 			errs = errors.Join(errs, fmt.Errorf("%s: not known whether it is pruned: %w", &old, err))
-		case t.Object != nil && !keys[place.KeyOf(t)] && !IsKept(t.Object):
+		case t.Object != nil && !keys[place.KeyOf(t)] && !IsKept(t):
 			out = append(out, t)
 		}
 	}
@@ -77,7 +77,7 @@ func (o *Operation) Removed(
 // does not delete these objects.
 func (o *Operation) Left(ctx context.Context, failed []Template, known ...*place.Target) ([]*place.Target, error) {
 	found, err := o.Removed(ctx, failed, known...)
-	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t.Object) }), err
+	return slices.DeleteFunc(found, func(t *place.Target) bool { return !o.Has(t) }), err
 }
 
 // Begin checks that the planned objects, and the objects to be deleted, have not changed. It then moves fields to

@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
 
 // Release is a release at a revision.
@@ -18,47 +21,29 @@ type Release struct {
 
 // added returns the labels and annotations that Helm adds to each object of a release; none if the release has no
 // name.
-func (r *Release) added() map[string]labels.Set {
+func (r *Release) added() document.Marks {
 	if r.Name == "" {
 		return nil
 	}
-	return map[string]labels.Set{
+	return document.Marks{
 		"labels":      {"app.kubernetes.io/managed-by": "Helm"},
 		"annotations": {"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace},
 	}
 }
 
 // Mark returns a copy of a template's object with the labels and annotations that Helm adds.
-func (r *Release) Mark(tree map[string]any) map[string]any {
-	u := (&unstructured.Unstructured{Object: tree}).DeepCopy()
-	if added := r.added(); added != nil {
-		u.SetLabels(labels.Merge(u.GetLabels(), added["labels"]))
-		u.SetAnnotations(labels.Merge(u.GetAnnotations(), added["annotations"]))
-	}
-	return u.Object
-}
+func (r *Release) Mark(tree map[string]any) map[string]any { return r.added().Add(tree) }
 
 // Has reports whether the labels and annotations of an object say that it belongs to the release.
-func (r *Release) Has(tree map[string]any) bool {
-	found := labels.Set((&unstructured.Unstructured{Object: tree}).GetAnnotations())
+func (r *Release) Has(t *place.Target) bool {
+	u := &unstructured.Unstructured{Object: t.Stored().Object} // with the annotations of a Secret
+	found := labels.Set(u.GetAnnotations())
 	return labels.SelectorFromSet(r.added()["annotations"]).Matches(found)
 }
 
 // Unmark removes from marked what Mark added to the template's object tree.
 func (r *Release) Unmark(marked, tree map[string]any) map[string]any {
-	u := (&unstructured.Unstructured{Object: marked}).DeepCopy()
-	for field, added := range r.added() {
-		given, _, _ := unstructured.NestedMap(tree, "metadata", field)
-		for name := range added {
-			if _, ok := given[name]; !ok {
-				unstructured.RemoveNestedField(u.Object, "metadata", field, name)
-			}
-		}
-		if left, _, _ := unstructured.NestedMap(u.Object, "metadata", field); given == nil && len(left) == 0 {
-			unstructured.RemoveNestedField(u.Object, "metadata", field)
-		}
-	}
-	return u.Object
+	return r.added().Remove(marked, tree)
 }
 
 // Revision is an entry of the history of a release.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/expansion"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -43,8 +44,9 @@ func (t *Template) Hook() string {
 }
 
 // IsKept reports whether an annotation keeps Helm from deleting the object.
-func IsKept(tree map[string]any) bool {
-	return (&unstructured.Unstructured{Object: tree}).GetAnnotations()["helm.sh/resource-policy"] == "keep"
+func IsKept(t *place.Target) bool {
+	u := &unstructured.Unstructured{Object: t.Stored().Object} // with the annotations of a Secret
+	return u.GetAnnotations()["helm.sh/resource-policy"] == "keep"
 }
 
 // sourceAnnotation is Helm's annotation with the file of a template during post-rendering.

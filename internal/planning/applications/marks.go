@@ -1,0 +1,137 @@
+package applications
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/tenure-ssa/tenure/internal/planning/document"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// helmRelease is the annotation with the name of the Helm release whose templates contain an object.
+const helmRelease = "meta.helm.sh/release-name"
+
+// argoTracking is the annotation with the name of the Argo CD Application that an object belongs to, and with the
+// kind and name of the object.
+const argoTracking = "argocd.argoproj.io/tracking-id"
+
+// argoLabels may have the name of the Application: the default label, and the label that Argo CD recommends because no
+// chart sets it. A configuration of Argo CD selects the annotation, a label, or both.
+var argoLabels = []string{"app.kubernetes.io/instance", "argocd.argoproj.io/instance"}
+
+// marked says, by field manager, which labels and annotations a tool adds to each object before it applies. The
+// documents lack them, so without them a plan would report that the next apply removes them.
+var marked = map[string]map[string][]string{
+	"kustomize-controller": {"labels": ownerLabels("kustomize.toolkit.fluxcd.io")},
+	"flux-operator": {
+		"labels": slices.Concat(ownerLabels("resourceset.fluxcd.controlplane.io"), ownerLabels("fluxcd.controlplane.io")),
+	},
+	"helm-controller": {
+		"labels":      append(ownerLabels(helmReleaseKind.Group), "app.kubernetes.io/managed-by"),
+		"annotations": {helmRelease, "meta.helm.sh/release-namespace"},
+	},
+	"helm": {
+		"labels":      {"app.kubernetes.io/managed-by"},
+		"annotations": {helmRelease, "meta.helm.sh/release-namespace"},
+	},
+	"argocd-controller": {
+		"labels": argoLabels, "annotations": {argoTracking, "argocd.argoproj.io/installation-id"},
+	},
+}
+
+// ownerLabels returns the labels with the name and the namespace of a Flux object.
+func ownerLabels(prefix string) []string { return []string{prefix + "/name", prefix + "/namespace"} }
+
+// Mark adds to an intent the labels and annotations that the tool of its manager adds before it applies. They have the
+// names of app, the application of the intent, or the values in the live object if the manager owns them and the
+// document lacks them. app may be nil.
+func Mark(w *place.Desired, app *Application) (err error) {
+	marks := document.Marks{}
+	if app != nil && app.ApplySet != nil {
+		if marks, err = app.ApplySet.mark(w.Tree); err != nil {
+			return err
+		}
+	}
+	keys := marked[w.Manager]
+	live, owned := &unstructured.Unstructured{Object: w.Stored().Object}, ownedBy(w)
+	for field, found := range map[string]labels.Set{"labels": live.GetLabels(), "annotations": live.GetAnnotations()} {
+		for _, key := range keys[field] {
+			given, _, _ := unstructured.NestedFieldNoCopy(w.Tree, "metadata", field, key)
+			value, ok := found[key]
+			path := fieldpath.Path{
+				fieldpath.FieldElement("metadata"), fieldpath.FieldElement(field), fieldpath.FieldElement(key),
+			}
+			switch name := app.ownerOf(key); {
+			case field == "labels" && name != "":
+				value = name
+			case !ok || given != nil || !owned.Has(path) || isOfManifest(field, key, value, live):
+				continue
+			}
+			if marks[field] == nil {
+				marks[field] = labels.Set{}
+			}
+			marks[field][key] = value
+		}
+	}
+	if len(marks) > 0 {
+		w.Mark(marks)
+	}
+	return nil
+}
+
+// isOfManifest reports whether an object has a label of Argo CD from a manifest: its value is not the name of the
+// Application in the annotation. In an annotation and a label, Argo CD writes the same name, cut off in the label.
+func isOfManifest(field, key, value string, live *unstructured.Unstructured) bool {
+	id := live.GetAnnotations()[argoTracking]
+	name, _, _ := strings.Cut(id, ":")
+	return field == "labels" && slices.Contains(argoLabels, key) && id != "" && !strings.HasPrefix(name, value)
+}
+
+// ownedBy returns the fields that the manager of an intent owns in the live object.
+func ownedBy(w *place.Desired) (owned *fieldpath.Set) {
+	if w.Object == nil || marked[w.Manager] == nil {
+		return nil
+	}
+	entries, _ := managedfields.Read(place.Wrap(w.Object)) // the plan reports an error
+	for i := range entries {
+		if e := &entries[i]; e.Manager == w.Manager && e.Subresource == "" {
+			owned = owned.Union(e.Owned())
+		}
+	}
+	return owned
+}
+
+// ownerOf returns the value that a label of Flux has on the objects of the application; "" if it has no such label.
+func (a *Application) ownerOf(label string) string {
+	if a != nil {
+		for _, owner := range a.owner {
+			if owner[0] == label {
+				return owner[1]
+			}
+		}
+	}
+	return ""
+}
+
+// notTracked returns the reason why Argo CD does not delete an object of an Application: nothing in the object names
+// the Application. It returns "" if something does.
+func (a *Application) notTracked(u *unstructured.Unstructured) string {
+	if id, ok := u.GetAnnotations()[argoTracking]; ok {
+		if name, _, _ := strings.Cut(id, ":"); slices.Contains(a.instances, name) {
+			return ""
+		}
+		return "the annotation " + argoTracking + " does not name " + a.title
+	}
+	for _, key := range argoLabels {
+		if slices.Contains(a.instances, u.GetLabels()[key]) {
+			return ""
+		}
+	}
+	return "neither the annotation " + argoTracking + " nor the label " + strings.Join(argoLabels, " or ") + " names " +
+		a.title
+}
