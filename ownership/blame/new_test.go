@@ -207,8 +207,8 @@ func TestOtherPaths(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, blame.Text(&text, nil, r))
 	require.Contains(t, text.String(), "(unknown)                           │   b: 2\n")
-	require.Contains(t, text.String(), `! manager "m" (Apply) may own the fields marked (unknown): at v1, it owns .spec.old, `+
-		"which may have other paths here\n")
+	require.Contains(t, text.String(), `! manager "m" (Apply) may own the fields marked (unknown): at v1, it owns `+
+		".spec.old, which may have other paths here\n")
 	require.Equal(t, "unowned", states(of("v1", `{"f:spec": {"f:a": {}}}`))[".spec.b"])
 	require.Equal(t, "unowned", states(of("v2", `{"f:spec": {"f:old": {}}}`))[".spec.b"])
 	require.Equal(t, "unowned", states(of("v0", `{"f:spec": {"f:old": {}}}`))[".spec.b"], "a version that is gone")

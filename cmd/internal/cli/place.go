@@ -278,6 +278,8 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 		for _, value := range values {
 			switch {
 			case !isWanted(flag.Name):
+			case flag.NoOptDefVal != "" && (value == flag.NoOptDefVal || value == ""): // --dry-run does not keep its value
+				args = append(args, "--"+flag.Name)
 			case flag.NoOptDefVal != "": // such a flag takes its value only as --name=value
 				args = append(args, "--"+flag.Name+"="+value)
 			default:
