@@ -23,9 +23,16 @@ type Step struct {
 	Plan *plans.Plan
 }
 
-// enough is the advice if the manager does not own the fields. Then no handover is needed, because its applies can't
-// remove them.
-const enough = "it is enough to remove the field from its manifest, because the value stays"
+// ErrNotApplied means that a manager does not own the fields of a [Mover.Handover] through an Apply. Then no handover
+// is needed, because its server-side applies can't remove the fields. Client-side applies can.
+var ErrNotApplied = errors.New("it is enough to remove the field from its manifest, because the value stays")
+
+// notApplied is an ErrNotApplied with the reason.
+type notApplied struct{ reason error }
+
+func (e notApplied) Error() string        { return e.reason.Error() + "; " + ErrNotApplied.Error() }
+func (e notApplied) Is(target error) bool { return target == ErrNotApplied }
+func (e notApplied) Unwrap() error        { return e.reason }
 
 // Handover returns two applies. After these applies, manager no longer owns fields, so that an autoscaler or another
 // updater can take them over. The fields exist in the object at all times, so that the server never sets their
@@ -63,7 +70,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 					"the main resource", manager, k.Subresource)
 			}
 		}
-		return nil, fmt.Errorf("%w; %s", err, enough)
+		return nil, notApplied{err}
 	}
 	entries, err := e.readable(key)
 	if err != nil {
@@ -71,7 +78,7 @@ func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manag
 	}
 	err = checkFields(fields, false, fmt.Sprintf("manager %q owns", manager), entries[0].Owned())
 	if errors.Is(err, errNothing) {
-		err = fmt.Errorf("%w; %s", err, enough)
+		err = notApplied{err}
 	}
 	if err != nil {
 		return nil, err

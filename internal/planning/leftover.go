@@ -249,3 +249,36 @@ func (p *Planned) StringData() (out []StringData) {
 	}
 	return out
 }
+
+// ClientSide returns how the intent's manager can hand over fields if it applies client-side, and the annotation of
+// client-side apply has some of the fields. kubectl removes these fields once the manifest lacks them.
+func ClientSide(ctx context.Context, w *place.Desired, fields *fieldpath.Set) []advice.Suggestion {
+	appliers, err := upgrade.Owners(place.Wrap(w.Object), metav1.ManagedFieldsOperationUpdate,
+		fieldpath.NewSet(annotationPath))
+	manager := w.Manager
+	isManager := func(e managedfields.Entry) bool { return e.Manager == manager }
+	switch {
+	case err != nil || len(appliers) == 0:
+		return nil
+	case manager == upgrade.ClientSideManager:
+		manager = KubectlManager
+	case manager != KubectlManager && !slices.ContainsFunc(appliers, isManager):
+		return nil
+	}
+	moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), upgrade.ServerSideOptions{
+		Types: w.Types, Converter: w.Converter(), Manager: manager,
+	})
+	if err != nil {
+		return nil //nolint:nilerr // nothing to suggest
+	}
+	var removed []fieldpath.Path
+	for _, e := range moved.Preview.Moves {
+		for path := range e.Owned().AtOrBelow(fields).Leaves().All() {
+			removed = append(removed, slices.Clone(path))
+		}
+	}
+	if removed == nil {
+		return nil
+	}
+	return advice.NotClientSide(ObjectsOf(w.Target), removed, manager)
+}

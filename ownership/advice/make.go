@@ -267,6 +267,22 @@ func ClientSide(kinds []string, manager string, objects int) Suggestion {
 	}
 }
 
+// NotClientSide hands over fields that client-side apply set: first, the fields of client-side apply move to the Apply
+// entry of a manager; then this manager hands the fields over.
+func NotClientSide(o Objects, fields []fieldpath.Path, manager string) []Suggestion {
+	return []Suggestion{
+		{
+			Why: fmt.Sprintf("kubectl apply removes %s once its manifest lacks it, so first move its fields to %q",
+				list(fields), manager),
+			Action: Upgrade{Objects: o, Manager: manager}, Promise: Promise{Keeps: true, Done: true},
+		},
+		{
+			Why:    fmt.Sprintf("then %q hands over", manager),
+			Action: HandOver{o, manager, fields}, Promise: Promise{Keeps: true, Moves: fields},
+		},
+	}
+}
+
 // Twofold moves fields from a manager's Update entries to its Apply entries.
 func Twofold(o Objects, manager string, fields int) Suggestion {
 	return Suggestion{

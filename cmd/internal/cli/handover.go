@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -152,7 +153,17 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 		return nil, err
 	}
 	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
-	return w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
+	steps, err := w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
+	if errors.Is(err, ownership.ErrNotApplied) {
+		lines, suggest := []string{"the fields were applied client-side:"}, f.suggest()
+		for _, way := range planning.ClientSide(f.env.Context, w, fields) {
+			lines = append(lines, way.Why+": "+suggest.Line(suggest.Arguments(way)))
+		}
+		if len(lines) > 1 {
+			err = errors.New(strings.Join(lines, "\n  "))
+		}
+	}
+	return steps, err
 }
 
 // applySteps sends the applies in order.
