@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -51,10 +52,18 @@ type Next struct {
 	Manager managedfields.Key
 	// Intent is the last intent. It has at least the name of the object.
 	Intent *unstructured.Unstructured
-	// Deletes are the fields that the apply removes from the object: the intent omits them and nobody else owns them.
+	// Deletes are the fields that the applier loses and that the apply removes from the object: the intent omits them
+	// and nobody else owns them. The server may set their defaults, which differ from the removed values.
 	Deletes *fieldpath.Set
+	// Gone are the maps and lists, such as map entries, that the apply removes although they have fields that are neither
+	// in Deletes nor in an item in Deletes. Others are the other managers that own fields that the apply removes, in such
+	// a map or in an item; their Removes are these fields.
+	Gone   *fieldpath.Set
+	Others []plans.OwnershipChange
 	// Keeps are the fields that the applier loses and that stay in the object, because others own them.
 	Keeps *fieldpath.Set
+	// Defaults are the fields that the applier loses and that keep their values, because the server sets them by default.
+	Defaults *fieldpath.Set
 	// Regains are the fields that the applier owns again, because the intent contains them.
 	Regains *fieldpath.Set
 	// Plan is the complete plan; nil if Err is set.
@@ -117,13 +126,61 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 		n.Err = err
 		return n
 	}
+	changed := n.changed()
 	for _, change := range n.Plan.Ownership {
+		switch {
+		case change.Manager == key && change.From == "":
+			// The merged object still has a list whose last item was removed; a server does not store it.
+			n.Deletes = change.Removes.AtOrBelow(changed).Union(change.Loses.AtOrBelow(n.Gone))
+			n.Defaults = change.Removes.Difference(n.Deletes)
+		case change.Manager == key: // its paths are at another version than the changes
+			n.Deletes = change.Removes
+		case !change.Removes.IsEmpty():
+			n.Others = append(n.Others, change)
+		}
 		if change.Manager == key {
-			n.Deletes, n.Regains = change.Removes, change.Gains
-			n.Keeps = change.Loses.Difference(change.Removes)
+			n.Regains, n.Keeps = change.Gains, change.Loses.Difference(n.Deletes.Union(n.Defaults))
+		}
+	}
+	if !n.Gone.IsEmpty() {
+		if live, err := m.FieldSet(e.ctx, e.bare); err == nil {
+			n.Gone = around(n.Gone, live.Leaves().RecursiveDifference(fieldsets.Shown(n.Deletes)))
 		}
 	}
 	return n
+}
+
+// around returns the paths of set at or below which leaves has a path.
+func around(set, leaves *fieldpath.Set) *fieldpath.Set {
+	return fieldsets.Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		isLeaf, below := leaves.At(elem)
+		hasLeaf := isLeaf || !below.IsEmpty()
+		return fieldpath.Entry{Member: entry.Member && hasLeaf, Below: around(entry.Below, below)}
+	})
+}
+
+// changed returns the fields whose values the apply changes or removes. It sets Gone to the maps and lists among the
+// removed fields.
+func (n *Next) changed() *fieldpath.Set {
+	var changed, gone []fieldpath.Path
+	for change := range n.Plan.Changes() {
+		switch change.Before.(type) {
+		case map[string]any, []any:
+			if change.Kind == plans.Removed {
+				gone = append(gone, change.Path)
+			}
+		}
+		if change.Kind != plans.Reordered { // then the items keep their values
+			changed = append(changed, change.Path)
+		}
+	}
+	n.Gone = fieldpath.NewSet(gone...)
+	return fieldpath.NewSet(changed...)
+}
+
+// Removed returns what the apply removes, in few paths: Gone, the items in Deletes, and the other fields in Deletes.
+func (n *Next) Removed() *fieldpath.Set {
+	return fieldsets.Topmost(fieldsets.Shown(n.Deletes).Union(n.Gone))
 }
 
 // Patch returns the moves as a JSON Patch (RFC 6902) for the server; nil if nothing changes. If the object has been

@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -35,6 +36,13 @@ type Preview struct {
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
+	// Plan is the plan of the next apply with force, at the version of the intent; nil if the apply fails or is not known.
+	Plan *plans.Plan
+	// Gone are the maps and lists, such as map entries, that the next apply removes although they have fields that are
+	// neither in Removed nor in an item in Removed. Taken are the fields of other managers that the next apply removes
+	// with such a map or item.
+	Gone  *fieldpath.Set
+	Taken managedfields.Entries
 	// IsExpected is true if the next apply applies the expected intent. If the actual intent has a field that is in
 	// Removed, the next apply sets the field and does not remove it.
 	IsExpected bool
@@ -86,7 +94,7 @@ func (m *move) previewOthers() {
 
 // previewApply plans the next apply, if it is known.
 func (m *move) previewApply(updated runtime.Object) {
-	if m.intent == nil || m.Types == nil || m.Subresource != "" {
+	if m.intent == nil || m.Types == nil || m.target.Subresource != "" {
 		return
 	}
 	version := m.intent.GetAPIVersion()
@@ -102,15 +110,17 @@ func (m *move) previewApply(updated runtime.Object) {
 		m.preview.Next = next.Plan.Conflicts
 	}
 	removed := next.Deletes
-	if version == m.target.APIVersion {
-		removed = removed.AtOrBelow(changed(next.Plan, ""))
+	m.preview.Plan, m.preview.Removed, m.preview.Lost = next.Plan, removed, next.Keeps.Union(next.Defaults)
+	for _, c := range next.Others {
+		part := managedfields.NewEntry(c.Manager, c.Version, nil, nil)
+		m.preview.Taken = appendPart(m.preview.Taken, &part, c.Removes)
 	}
-	m.preview.Removed, m.preview.Lost = removed, next.Keeps.Union(next.Deletes.Difference(removed))
 	if version != m.target.APIVersion {
 		return
 	}
 	moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
-	sets := changed(next.Plan, plans.Modified).Intersection(moved)
+	m.preview.Gone = next.Gone
+	sets := modified(next.Plan).Intersection(moved)
 	// A field in removed and in sets is removed by the apply, and then gets its default. If the intent is only
 	// expected, the field is listed in Removed, because the actual intent may set it. Otherwise, it is listed in Sets.
 	if m.preview.IsExpected {
@@ -135,16 +145,35 @@ func (m *move) notDefault(e *managedfields.Entry) *fieldpath.Set {
 	return defaulted.Without(t, tree, e.Owned().Leaves(), m.Plan.Defaulter)
 }
 
-// changed returns the fields that an apply changes in the given way, or in any way if kind is empty. A removed field
-// with a default, which the server sets again, does not change.
-func changed(plan *plans.Plan, kind plans.ChangeKind) *fieldpath.Set {
+// modified returns the fields to which an apply gives other values. A removed field with an equal default, which the
+// server sets again, is not modified.
+func modified(plan *plans.Plan) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for change := range plan.Changes() {
-		if kind == "" || change.Kind == kind {
+		if change.Kind == plans.Modified {
 			paths = append(paths, change.Path)
 		}
 	}
 	return fieldpath.NewSet(paths...)
+}
+
+// Refuse sets the error with which a server refuses the next apply, even with force.
+func (p *Preview) Refuse(err error) {
+	p.Next, p.Plan, p.Removed, p.Gone, p.Taken, p.Sets, p.Lost = err, nil, nil, nil, nil, nil, nil
+}
+
+// removed returns what the next apply removes: first Gone and the items in Removed, then the other fields in Removed.
+func (p Preview) removed() (wholes, others *fieldpath.Set) {
+	all, leaves := fieldsets.Topmost(fieldsets.Shown(p.Removed).Union(p.Gone)), p.Removed.Leaves()
+	return all.Difference(leaves), all.Intersection(leaves)
+}
+
+// staying returns parts without the fields in Taken.
+func (p Preview) staying(parts managedfields.Entries) (out managedfields.Entries) {
+	for i := range parts {
+		out = appendPart(out, &parts[i], parts[i].Owned().Difference(p.Taken.Get(parts[i].Key).Owned()))
+	}
+	return out
 }
 
 // Render writes the preview for people. what names the object, such as deployment.apps/nginx. Render omits containers
@@ -156,27 +185,33 @@ func (p Preview) Render(w io.Writer, what string) error {
 	if p.LastApplied.Manager != "" {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
-	if !p.Removed.IsEmpty() {
+	if wholes, others := p.removed(); !wholes.IsEmpty() || !others.IsEmpty() {
 		r.printf("removed by the next apply%s\n", p.unless(", or set to the value in its manifest"))
-		r.fields("  ", shown(p.Removed, true))
+		r.fields("  ", wholes)
+		r.fields("  ", others)
 	}
+	r.parts("removed with them", "from", p.taken())
 	if !p.Sets.IsEmpty() {
 		r.printf("set to another value by the next apply\n")
-		r.fields("  ", shown(p.Sets, false))
+		r.fields("  ", p.Sets.Leaves())
 	}
 	if !p.Lost.IsEmpty() {
 		r.printf("kept by the next apply, but no longer owned\n")
-		r.fields("  ", shown(p.Lost, false))
+		r.fields("  ", p.Lost.Leaves())
 	}
-	if p.Next != nil {
+	var found conflicts.Conflicts
+	switch {
+	case errors.As(p.Next, &found):
 		r.printf("the next apply fails without force\n  %v\n", p.Next)
+	case p.Next != nil:
+		r.printf("the next apply fails\n  %v\n", p.Next)
 	}
 	if p.Released {
 		r.parts("given up, nobody's from now on", "by", p.Left)
 	} else {
-		r.parts("left behind", "with", p.Left)
+		r.parts("left behind", "with", p.staying(p.Left))
 	}
-	r.parts("applied client-side, but owned by others", "by", p.Others)
+	r.parts("applied client-side, but owned by others", "by", p.staying(p.Others))
 	r.parts("items that would stay in part when they are no longer applied", "half-owned by", p.Half)
 	_, err := io.WriteString(w, printable.Lines(r.String()))
 	return err
@@ -199,34 +234,41 @@ func (p Preview) Summary(what string) string {
 		moves += e.Owned().Leaves().Len()
 	}
 	line := fmt.Sprintf("%s: %s to %q", what, printable.Counted(moves, "field moves", "fields move"), p.Applier.Manager)
-	removed := p.Removed.Leaves()
-	lost := removed.Difference(fieldpath.NewSet(annotationPath))
+	if p.Applier.Subresource != "" {
+		line += fmt.Sprintf(" through %q", p.Applier.Subresource)
+	}
+	wholes, others := p.removed()
+	lost := others.Difference(fieldpath.NewSet(annotationPath))
+	var found conflicts.Conflicts
+	removesNone := wholes.IsEmpty() && lost.IsEmpty()
 	switch {
 	case !p.IsKnown:
 		line += "; what the next apply removes is not known without the intent"
-	case lost.IsEmpty() && p.Sets.IsEmpty() && len(p.Half) == 0:
+	case removesNone && p.Sets.IsEmpty() && len(p.Half) == 0 && (p.Next == nil || errors.As(p.Next, &found)):
 		line += "; nothing is lost"
 	}
-	if removed.Has(annotationPath) {
+	if others.Has(annotationPath) {
 		line += "; removed: the annotation of client-side apply"
 	}
 	stays := "stays with"
 	if p.Released {
 		stays = "given up by"
 	}
-	for i := range p.Left {
-		if set := p.notDefault(&p.Left[i]); !set.IsEmpty() {
-			line += fmt.Sprintf("; %s %q: %s", stays, p.Left[i].Manager, some(set))
+	for _, e := range p.staying(p.Left) {
+		if set := p.notDefault(&e); !set.IsEmpty() {
+			line += fmt.Sprintf("; %s %q: %s", stays, e.Manager, some(set))
 		}
 	}
-	if !lost.IsEmpty() {
+	if !removesNone {
 		unless := p.unless(", or sets to the value in its manifest,")
-		line += fmt.Sprintf("; the next apply removes%s %s", unless, some(lost))
+		line += fmt.Sprintf("; the next apply removes%s %s", unless, some(wholes, lost))
+	}
+	for _, e := range p.taken() {
+		line += fmt.Sprintf("; with them, %q loses %s", e.Manager, some(e.Owned()))
 	}
 	if !p.Sets.IsEmpty() {
 		line += "; the next apply sets another value for " + some(p.Sets.Leaves())
 	}
-	var found conflicts.Conflicts
 	switch {
 	case errors.As(p.Next, &found):
 		for _, c := range found {
@@ -235,7 +277,7 @@ func (p Preview) Summary(what string) string {
 	case p.Next != nil:
 		line += fmt.Sprintf("; the next apply fails: %v", p.Next)
 	}
-	for _, e := range p.Others {
+	for _, e := range p.staying(p.Others) {
 		line += fmt.Sprintf("; applied too, but stays with %q: %s", e.Manager, some(e.Owned().Leaves()))
 	}
 	for _, e := range p.Half {
@@ -244,15 +286,30 @@ func (p Preview) Summary(what string) string {
 	return printable.Text(line)
 }
 
-// some returns a text with the first paths of a set, and the number of the other paths.
-func some(set *fieldpath.Set) string {
+// taken returns Taken without defaults of the managers of From, which the object would have again.
+func (p Preview) taken() (out managedfields.Entries) {
+	for i := range p.Taken {
+		e := &p.Taken[i]
+		set := e.Owned().Leaves()
+		if p.Left.Get(e.Key) != nil {
+			set = p.notDefault(e)
+		}
+		out = appendPart(out, e, set)
+	}
+	return out
+}
+
+// some returns a text with the first paths of some sets, in the order of the sets, and the number of the other paths.
+func some(sets ...*fieldpath.Set) string {
 	const shown = 5
 	var names []string
-	for path := range set.All() {
-		if len(names) == shown {
-			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), set.Len()-shown)
+	for _, set := range sets {
+		for path := range set.All() {
+			names = append(names, path.Short())
 		}
-		names = append(names, path.Short())
+	}
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
@@ -271,7 +328,7 @@ func (r *renderer) parts(title, preposition string, parts managedfields.Entries)
 			r.printf(", %s", e.Subresource)
 		}
 		r.printf(")\n")
-		r.fields("    ", shown(e.Owned(), false))
+		r.fields("    ", e.Owned().Leaves())
 	}
 }
 

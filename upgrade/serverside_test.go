@@ -292,7 +292,7 @@ func TestSummary(t *testing.T) {
 			upgrade.Preview{IsKnown: true, Sets: labels(1)}},
 		{"a conflict", `nothing is lost; in conflict: .metadata.labels.0 of "editor"`, upgrade.Preview{IsKnown: true,
 			Next: conflicts.Conflicts{{Owner: other, Path: fieldpath.NewPath("metadata", "labels", "0")}}}},
-		{"another error", `nothing is lost; the next apply fails: full`,
+		{"another error", `the next apply fails: full`,
 			upgrade.Preview{IsKnown: true, Next: errors.New("full")}},
 		{"half-owned", `would stay in part, because of "editor": .metadata.labels.0`,
 			upgrade.Preview{IsKnown: true, Half: half}},

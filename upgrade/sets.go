@@ -20,16 +20,6 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// shown returns the paths of set to print: its leaves. If whole is true, items and map entries replace their content.
-func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
-	return fieldsets.Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
-		if entry.Below == nil || whole && entry.Member && !elem.IsField() {
-			return fieldpath.Entry{Member: entry.Member}
-		}
-		return fieldpath.Entry{Below: shown(entry.Below, whole)}
-	})
-}
-
 // halves returns the items of keyed lists that both mine and other contain, and in which sole has fields. sole is the
 // part of mine that nobody else owns. If the owner of mine drops such an item, the item remains without these fields.
 //

@@ -390,7 +390,8 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 			kind ChangeKind
 			set  *fieldpath.Set
 		}{
-			{Added, topmost(c.Added)}, {Modified, c.Modified}, {Removed, topmost(c.Removed)}, {Reordered, reordered},
+			{Added, fieldsets.Topmost(c.Added)}, {Modified, c.Modified},
+			{Removed, fieldsets.Topmost(c.Removed)}, {Reordered, reordered},
 		} {
 			for path, values := range finder.Pairs(typ, part.set, before, after) {
 				if !yield(Change{part.kind, slices.Clone(path), values[0], values[1]}) {
@@ -399,14 +400,4 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 			}
 		}
 	}
-}
-
-// topmost returns the paths of set that are not below another path of set.
-func topmost(set *fieldpath.Set) *fieldpath.Set {
-	return fieldsets.Rewrite(set, func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
-		if e.Member {
-			return fieldpath.Entry{Member: true}
-		}
-		return fieldpath.Entry{Below: topmost(e.Below)}
-	})
 }

@@ -71,3 +71,23 @@ func Rewrite(s *fieldpath.Set, f func(fieldpath.Element, fieldpath.Entry) fieldp
 	}
 	return out.Set()
 }
+
+// Topmost returns the paths of set that are not below another path of set.
+func Topmost(set *fieldpath.Set) *fieldpath.Set {
+	return Rewrite(set, func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
+		if e.Member {
+			return fieldpath.Entry{Member: true}
+		}
+		return fieldpath.Entry{Below: Topmost(e.Below)}
+	})
+}
+
+// Shown returns the leaves of set, but an item of a list in place of its content if the item itself is in set.
+func Shown(set *fieldpath.Set) *fieldpath.Set {
+	return Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		if entry.Below == nil || entry.Member && !elem.IsField() {
+			return fieldpath.Entry{Member: entry.Member}
+		}
+		return fieldpath.Entry{Below: Shown(entry.Below)}
+	})
+}

@@ -46,8 +46,13 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue
 		}
-		list("the next apply of "+who+" deletes, or sets to the value in its manifest", next.Deletes, color.FgRed)
+		list("the next apply of "+who+" deletes, or sets to the value in its manifest", next.Removed(), color.FgRed)
+		for _, other := range next.Others {
+			list("with them, "+p.paint(describeKey(other.Manager), managerColor(other.Manager.Manager))+" loses",
+				other.Removes, color.FgRed)
+		}
 		list("the next apply of "+who+" takes back, if its manifest still has it", next.Regains, color.FgYellow)
+		list("kept by the next apply of "+who+", but no longer owned", next.Defaults, color.FgYellow)
 	}
 	list("the next client-side kubectl apply sets again, if its manifest still has it", result.ClientSide, color.FgYellow)
 	return nil
