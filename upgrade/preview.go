@@ -250,13 +250,13 @@ func (p Preview) Summary(what string) string {
 	if others.Has(annotationPath) {
 		line += "; removed: the annotation of client-side apply"
 	}
-	stays := "stays with"
-	if p.Released {
-		stays = "given up by"
-	}
 	for _, e := range p.staying(p.Left) {
-		if set := p.notDefault(&e); !set.IsEmpty() {
-			line += fmt.Sprintf("; %s %q: %s", stays, e.Manager, some(set))
+		set := p.notDefault(&e)
+		switch all := e.Owned().Leaves(); {
+		case p.Released:
+			line += fmt.Sprintf("; given up by %q, so nobody owns: %s", e.Manager, some(set, all.Difference(set)))
+		case !set.IsEmpty():
+			line += fmt.Sprintf("; stays with %q: %s", e.Manager, some(set))
 		}
 	}
 	if !removesNone {
