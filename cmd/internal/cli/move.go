@@ -44,9 +44,8 @@ type pending struct {
 // moving moves ownership in several objects.
 type moving struct {
 	*moveFlags
-	place place.Place
-	move  moverFunc
-	done  string
+	move moverFunc
+	done string
 
 	all       []pending // in order, including objects that do not change
 	count     int       // number of objects that change

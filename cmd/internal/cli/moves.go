@@ -219,6 +219,7 @@ type moveFlags struct {
 	concurrency int
 	confirm     view.Confirmation
 	format      string
+	place       place.Place // set while the moves are made
 }
 
 func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
@@ -260,7 +261,8 @@ func (f *moveFlags) moveObjects(args []string, done string, move moverFunc) erro
 		}
 	}
 	return f.withObjects(args, func(p place.Place, targets []*place.Target, missing error) (err error) {
-		m := &moving{moveFlags: f, place: p, move: move, done: done}
+		f.place = p
+		m := &moving{moveFlags: f, move: move, done: done}
 		m.planMoves(targets)
 		if missing != nil {
 			view.Report(f.env, missing)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,6 +112,9 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	}
 	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
+	if err == nil && o.Intent != nil && result.Changed {
+		err = f.tryNext(t, &result.Preview)
+	}
 	switch {
 	case err != nil || result.Changed:
 	case len(o.From) > 0:
@@ -127,6 +131,22 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 		}
 	}
 	return moved, err
+}
+
+// tryNext sends the result of the next apply as a dry run, and adds the server's refusal to the preview. It does
+// nothing for objects in files, and for the stand-ins of a Secret.
+func (f *upgradeFlags) tryNext(t *place.Target, preview *upgrade.Preview) error {
+	cluster := place.ClusterOf(f.place)
+	if cluster == nil || preview.Plan == nil || t.Stored() != t {
+		return nil
+	}
+	_, err := cluster.Try(f.env.Context, t, place.Unwrap(preview.Plan.Object), f.options.Manager)
+	var refusal apierrors.APIStatus
+	if apierrors.IsConflict(err) || !errors.As(err, &refusal) {
+		return err
+	}
+	preview.Refuse(place.ServerError(err))
+	return nil
 }
 
 // updaters returns the Update entries from which fields may move.
