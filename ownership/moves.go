@@ -258,7 +258,7 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	case source.Subresource == "status":
 		k.Subresource = "status"
 	case k.Operation == "":
-		k.Subresource = e.appliesThrough(k.Manager, source.Subresource)
+		k.Subresource = e.AppliesThrough(k.Manager, source.Subresource)
 	}
 	operation := cmp.Or(k.Operation, metav1.ManagedFieldsOperationApply)
 	if operation != metav1.ManagedFieldsOperationApply && operation != metav1.ManagedFieldsOperationUpdate {
@@ -269,11 +269,11 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// appliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
+// AppliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
 // subresource, such as replicas that kubectl scale set. This is the main resource, unless manager applies only through
 // the given subresource. If manager owned the fields through the main resource and through the subresource, its next
 // apply would conflict with its own entry.
-func (e *Edit) appliesThrough(manager, subresource string) string {
+func (e *Edit) AppliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)
 	if e.Entries.Get(main) == nil && e.Entries.Get(own) != nil {

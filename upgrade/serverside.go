@@ -42,7 +42,9 @@ type ServerSideOptions struct {
 	// From has the names of managers. Fields move from the Update entries of these managers. By default, From has all
 	// managers whose Update entry owns the annotation.
 	From []string
-	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
+	// Subresource is the subresource of the entries that move, such as status; empty for the main resource. Fields move to
+	// Manager's entry for the same subresource. Fields of scale move to the entry for the main resource, unless Manager
+	// applies only through scale.
 	Subresource string
 	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview expects an intent. If
 	// client-side apply applied last, it is the intent in the annotation; otherwise, it has the fields that Manager
@@ -174,7 +176,7 @@ func (m *move) expected() *unstructured.Unstructured {
 		return m.last
 	case m.exists:
 		applied := m.target.Owned().Difference(fieldpath.NewSet(annotationPath))
-		if intent, err := m.Extract(applied, m.target.APIVersion, m.Subresource); err == nil {
+		if intent, err := m.Extract(applied, m.target.APIVersion, m.target.Subresource); err == nil {
 			return intent
 		}
 	}
@@ -200,7 +202,11 @@ func (m *move) isFrom(k managedfields.Key) bool {
 // from which fields move. aim prefers an entry at the version of the annotation, then an entry at the object's version,
 // then the latest entry.
 func (m *move) aim() error {
-	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", m.Subresource)
+	through := m.Subresource
+	if through == "scale" { // the main resource has the same field
+		through = m.AppliesThrough(m.Manager, through)
+	}
+	key := managedfields.KeyOf(m.Manager, metav1.ManagedFieldsOperationApply, "", through)
 	if r := m.Entries.Get(key); r != nil {
 		m.target, m.exists = *r, true
 		_, err := r.FieldSet()
