@@ -27,6 +27,9 @@ type Mover struct {
 	// converter and clock. It may be nil. Without a converter, fields of entries at other versions than live's
 	// version can be neither moved nor planned.
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
+	// Writes returns, for each subresource through which only some fields of a kind can be written, a filter for these
+	// fields; for the main resource, "". It need not have fields that Options reset, and may be nil.
+	Writes func(kind schema.GroupKind) map[string]fieldpath.Filter
 	// Plan has the options for planning [Next] and [Step]: how the server compares values, and whether it sets
 	// defaults. By default, values are compared as JSON, so 1 instead of 1000m looks like a change.
 	Plan plans.Options

@@ -24,7 +24,8 @@ import (
 // an APIVersion selects the entries of all versions. See [Selects].
 //
 // To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
-// exceptions. First, fields of a status entry move to the manager's status entry, unless the Operation is set to Apply.
+// exceptions. First, fields of an entry for status, or for a subresource in [Mover.Writes], move to the manager's entry
+// for the same subresource, unless the Operation is set to Apply.
 // Second, if the Operation is missing too, and the applier applies only through the subresource of the original entry,
 // fields move to the applier's entry for that subresource.
 //
@@ -187,6 +188,9 @@ func (a Adopt) do(e *Edit) error {
 	if !a.All {
 		owned = owned.AtOrBelow(a.Fields)
 	}
+	if set := e.writable(owned, source.APIVersion, to.Subresource); !set.IsEmpty() {
+		owned = set // otherwise, give returns an error about a field of owned
+	}
 	if owned.IsEmpty() {
 		return errors.New("there is nothing to adopt")
 	}
@@ -255,8 +259,8 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	}
 	switch {
 	case k.Subresource != "" || k.Operation == metav1.ManagedFieldsOperationApply:
-	case source.Subresource == "status":
-		k.Subresource = "status"
+	case slices.Contains(e.subresources(), source.Subresource):
+		k.Subresource = source.Subresource
 	case k.Operation == "":
 		k.Subresource = e.AppliesThrough(k.Manager, source.Subresource)
 	}

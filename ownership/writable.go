@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -38,7 +39,7 @@ func resource(subresource string) string {
 func (e *Edit) checkWritable(fields *fieldpath.Set, version, subresource string) error {
 	for path := range fields.Difference(e.writable(fields, version, subresource)).Leaves().All() {
 		err := &SubresourceError{Path: slices.Clone(path), Subresource: subresource, Expected: subresource}
-		for _, other := range []string{"", "status"} {
+		for _, other := range e.subresources() {
 			if e.writable(fieldpath.NewSet(path), version, other).Has(path) {
 				err.Expected = other
 				break
@@ -49,8 +50,30 @@ func (e *Edit) checkWritable(fields *fieldpath.Set, version, subresource string)
 	return nil
 }
 
-// writable returns the paths of fields that writes through a subresource do not reset.
+// subresources returns the main resource, "", and the subresources that have fields of their own.
+func (e *Edit) subresources() []string {
+	out := []string{"", "status"}
+	for _, name := range slices.Sorted(maps.Keys(e.writes())) {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// writes returns Writes of the Mover for the kind.
+func (e *Edit) writes() map[string]fieldpath.Filter {
+	if e.mover.Writes == nil {
+		return nil
+	}
+	return e.mover.Writes(e.Kind.GroupKind())
+}
+
+// writable returns the paths of fields that writes through a subresource set.
 func (e *Edit) writable(fields *fieldpath.Set, version, subresource string) *fieldpath.Set {
+	if only := e.writes()[subresource]; only != nil {
+		fields = only.Filter(fields)
+	}
 	m, err := e.Manager(version, subresource)
 	if err != nil {
 		return fields

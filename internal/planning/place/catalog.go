@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -102,23 +103,47 @@ func ArgumentOf(gvk schema.GroupVersionKind) string {
 	return strings.ToLower(gvk.Kind) + "." + gvk.Version + "." + gvk.Group
 }
 
-// otherSubresources are the subresources of built-in kinds, except status and scale, through which writes set fields.
-var otherSubresources = map[schema.GroupKind][]string{
-	{Kind: "Namespace"}: {"finalize"},
-	{Kind: "Pod"}:       {"ephemeralcontainers", "resize"},
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {"approval"},
+// otherSubresources are the subresources of built-in kinds, except status and scale, through which writes set fields,
+// with the fields that they set, and with the fields that writes of the main resource, "", set. nil stands for all
+// fields that a write does not reset.
+var otherSubresources = map[schema.GroupKind]map[string]fieldpath.Filter{
+	{Kind: "Namespace"}: {"finalize": nil},
+	{Kind: "Pod"}: {
+		"":                    fieldpath.Excluding{Set: ephemeralContainers},
+		"ephemeralcontainers": including{ephemeralContainers},
+		"resize":              resizing{},
+	},
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {"approval": nil},
+}
+
+var ephemeralContainers = fieldpath.NewSet(fieldpath.NewPath("spec", "ephemeralContainers"))
+
+// resizing is a filter for the fields that writes through resize set, and the items with their keys around them.
+type resizing struct{}
+
+// Filter returns the resources and the resizePolicy of containers in set.
+func (resizing) Filter(set *fieldpath.Set) *fieldpath.Set {
+	var out []fieldpath.Path
+	parts := fieldpath.NewPath("name", "resources", "resizePolicy")
+	for path := range set.AtOrBelow(containers).All() {
+		if len(path) == 3 || len(path) > 3 && slices.Contains(parts, path[3]) {
+			out = append(out, slices.Clone(path))
+		}
+	}
+	return fieldpath.NewSet(out...)
+}
+
+var containers = fieldpath.NewSet(fieldpath.NewPath("spec", "containers"), fieldpath.NewPath("spec", "initContainers"))
+
+// subresourceWrites returns the fields that writes through each subresource of a kind set, see [ownership.Mover].
+func subresourceWrites(kind schema.GroupKind) map[string]fieldpath.Filter {
+	return otherSubresources[kind]
 }
 
 // CheckSubresource returns an error if the kind has no subresource with this name through which writes set fields.
 func (k *Kind) CheckSubresource(name string) error {
-	known := otherSubresources[k.GroupKind()]
-	if k.hasStatus {
-		known = append([]string{"status"}, known...)
-	}
-	if k.replicas != nil {
-		known = append([]string{Scale}, known...)
-	}
-	if name == "" || slices.Contains(known, name) {
+	_, isKnown := otherSubresources[k.GroupKind()][name]
+	if isKnown || name == "" || name == "status" && k.hasStatus || name == Scale && k.replicas != nil {
 		return nil
 	}
 	return fmt.Errorf("%s has no subresource %q", k.GroupKind(), name)

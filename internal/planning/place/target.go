@@ -143,7 +143,9 @@ func (t *Target) options(now func() time.Time) func(schema.GroupVersionKind, str
 
 // Mover returns a Mover for the object.
 func (t *Target) Mover(now func() time.Time) ownership.Mover {
-	return ownership.Mover{Types: t.Types, Options: t.options(now), Plan: t.PlanOptions(false)}
+	return ownership.Mover{
+		Types: t.Types, Options: t.options(now), Writes: subresourceWrites, Plan: t.PlanOptions(false),
+	}
 }
 
 // Converter returns a converter for the kind; nil if objects can't be converted.
