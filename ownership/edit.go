@@ -51,8 +51,6 @@ type Edit struct {
 	before managedfields.Entries
 	// applied has the last intent of each applier, as far as it is known: an entry that owns the fields of the intent.
 	applied map[managedfields.Key]managedfields.Entry
-	// reset are fields that moved away from client-side apply, see [Result.ClientSide].
-	reset *fieldpath.Set
 	// unowned are moved fields that their new applier can't own, such as empty lists.
 	unowned *fieldpath.Set
 }
@@ -213,9 +211,6 @@ func (e *Edit) Result() (*Result, error) {
 	}
 	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
 	r.Changes = plans.OwnershipChanges(e.before, e.Entries)
-	for _, c := range r.Changes {
-		r.ClientSide = r.ClientSide.Union(c.Loses.Intersection(e.reset))
-	}
 	r.Unowned = e.unowned
 	for i := range e.Entries {
 		r.Unowned = r.Unowned.Difference(e.Entries[i].Owned())

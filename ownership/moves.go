@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -197,9 +196,6 @@ func (a Adopt) do(e *Edit) error {
 	return e.give(to, source, owned)
 }
 
-// annotationPath is the annotation of client-side apply. kubectl apply writes it, so its owner applies client-side.
-var annotationPath = fieldpath.NewPath("metadata", "annotations", lastapplied.Annotation)
-
 // take removes fields from the entries that from selects. For each of these entries, it adds the removed fields to the
 // entry that target returns. If to is nil, the fields get no new owner. Entries that are their own target are skipped.
 func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to *managedfields.Key) error {
@@ -234,9 +230,6 @@ func (e *Edit) take(from managedfields.Key, fields *fieldpath.Set, all bool, to 
 		}
 		if taken.IsEmpty() {
 			continue
-		}
-		if source.Operation == metav1.ManagedFieldsOperationUpdate && owned[i].Has(annotationPath) {
-			e.reset = e.reset.Union(e.clientSide(taken, source.APIVersion))
 		}
 		if rest.IsEmpty() {
 			e.Entries = e.Entries.Without(source.Key)

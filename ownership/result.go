@@ -27,7 +27,7 @@ type Result struct {
 	Next []Next
 
 	// ClientSide are fields that the owner of client-side apply's annotation loses, and that the annotation contains. The
-	// next kubectl apply sets them again if its manifest still contains them.
+	// next kubectl apply sets them again if its manifest still contains them, and otherwise removes them.
 	ClientSide *fieldpath.Set
 	// Unowned are fields that moved to an applier, but that nobody owns after the move. For example, no intent owns an
 	// empty list.
@@ -73,9 +73,12 @@ type Next struct {
 	Err error
 }
 
-// planAll plans the next applies of all appliers whose fields changed.
+// planAll plans the next applies of all appliers whose fields changed, and sets ClientSide.
 func (e *Edit) planAll(r *Result) {
 	for _, c := range r.Changes {
+		if isClientSide(e.before.Get(c.Manager)) {
+			r.ClientSide = r.ClientSide.Union(e.clientSide(c.Loses, c.Version))
+		}
 		last, applied := e.applied[c.Manager]
 		if c.Manager.Operation != metav1.ManagedFieldsOperationApply || !applied && e.Entries.Get(c.Manager) == nil {
 			continue
@@ -93,6 +96,19 @@ func (e *Edit) planAll(r *Result) {
 		next.Intent = intent
 		r.Next = append(r.Next, next)
 	}
+	for i := range e.Entries {
+		if entry := &e.Entries[i]; isClientSide(entry) { // a renamed client-side applier
+			r.ClientSide = r.ClientSide.Difference(entry.Owned())
+		}
+	}
+}
+
+// annotationPath is the annotation of client-side apply. kubectl apply writes it, so its owner applies client-side.
+var annotationPath = fieldpath.NewPath("metadata", "annotations", lastapplied.Annotation)
+
+// isClientSide reports whether an entry is the entry of a client-side applier.
+func isClientSide(e *managedfields.Entry) bool {
+	return e != nil && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Owned().Has(annotationPath)
 }
 
 // clientSide returns the fields of set, at a version, that the annotation of client-side apply contains. If the
@@ -110,7 +126,7 @@ func (e *Edit) clientSide(set *fieldpath.Set, version string) *fieldpath.Set {
 	if err != nil {
 		return nil
 	}
-	return set.Intersection(applied)
+	return set.Leaves().Intersection(applied) // an intent owns an empty map of annotations, which is in the annotation
 }
 
 // Next plans the apply of an intent to the edited object, by the manager of an Apply entry.

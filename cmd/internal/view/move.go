@@ -38,7 +38,7 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 	}
 	if left, err := managedfields.Read(result.Object); err == nil && len(left) == 0 && len(result.Changes) > 0 {
 		fmt.Fprintf(w, "  no entries are left: with the next apply, %q becomes an owner of all fields (spec rule 1.5), "+
-			"so other values conflict with it, and applies remove nothing\n", fieldmanager.BeforeFirstApply)
+			"so other values conflict with it, and server-side applies remove nothing\n", fieldmanager.BeforeFirstApply)
 	}
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))
@@ -54,6 +54,7 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 		list("the next apply of "+who+" takes back, if its manifest still has it", next.Regains, color.FgYellow)
 		list("kept by the next apply of "+who+", but no longer owned", next.Defaults, color.FgYellow)
 	}
-	list("the next client-side kubectl apply sets again, if its manifest still has it", result.ClientSide, color.FgYellow)
+	list("the next client-side kubectl apply sets again, or removes if its manifest lacks it", result.ClientSide,
+		color.FgYellow)
 	return nil
 }
