@@ -27,8 +27,8 @@ type Step struct {
 	DryRun *unstructured.Unstructured
 }
 
-// ErrNotApplied means that a manager does not own the fields of a [Mover.Handover] through an Apply. Then no handover is
-// needed, because its server-side applies can't remove the fields. Client-side applies can.
+// ErrNotApplied means that a manager does not own the fields of a [Mover.Handover] through an Apply. Then no handover
+// is needed, because its server-side applies can't remove the fields. Client-side applies can.
 var ErrNotApplied = errors.New("it is enough to remove the field from its manifest, because the value stays")
 
 // notApplied is an ErrNotApplied with the reason.

@@ -309,8 +309,8 @@ func ClientSide(kinds []string, manager string, objects int) Suggestion {
 func NotClientSide(o Objects, fields []fieldpath.Path, manager string) []Suggestion {
 	return []Suggestion{
 		{
-			Why: fmt.Sprintf("kubectl apply set %[1]s, and removes %[1]s once its manifest lacks it; first move the fields "+
-				"of kubectl apply to %[2]q", list(fields), manager),
+			Why: fmt.Sprintf("kubectl apply removes %s once its manifest lacks it, so first move its fields to %q",
+				list(fields), manager),
 			Action: Upgrade{Objects: o, Manager: manager}, Promise: Promise{Keeps: true, Done: true},
 		},
 		{

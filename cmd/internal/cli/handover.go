@@ -167,13 +167,12 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
 	steps, err := w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
 	if errors.Is(err, ownership.ErrNotApplied) {
-		var lines []string
-		suggest := f.suggest()
+		lines, suggest := []string{"the fields were applied client-side:"}, f.suggest()
 		for _, way := range planning.ClientSide(f.env.Context, w, fields) {
 			lines = append(lines, way.Why+": "+suggest.Line(suggest.Arguments(way)))
 		}
-		if lines != nil {
-			err = errors.New(strings.Join(lines, "; "))
+		if len(lines) > 1 {
+			err = errors.New(strings.Join(lines, "\n  "))
 		}
 	}
 	return steps, err

@@ -74,9 +74,9 @@ objects in memory.
 Sizes are in bytes of JSON. An apply that changes nothing is not a write, so a
 manager that only repeats its last apply may be reported as silent.
 
-Exit status: 0 on success, 1 on any error. With --policy or --drift: 0 if no field is
-listed, 1 if some are, 3 on any error. In all cases, the status is 4 instead of 0 if
-some objects could not be read or compared; stderr names them.`,
+Exit status: 0 on success, 1 on any error. With --policy or --drift: 0 if no field
+is listed, 1 if some are, 3 on any error. In all cases, the status is 4 instead of 0
+if some objects could not be read or compared; stderr names them.`,
 		Example: `  tenure report -A
   tenure report -A -o json > report.json
 

@@ -65,8 +65,11 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 		}
 		return "upgrade", a.Objects, flags
 	case advice.HandOver:
-		flags = []string{"-f", "MANIFEST", "--field-manager", a.Manager}
-		flags = append(flags, fieldArguments(fieldpath.NewSet(a.Fields...))...)
+		flags = []string{"-f", "MANIFEST"}
+		if f.cmd.Name() == "handover" { // the manifest that the user gave
+			flags = flagsOf(f.cmd, func(name string) bool { return slices.Contains(inputNames, name) })
+		}
+		flags = append(append(flags, "--field-manager", a.Manager), fieldArguments(fieldpath.NewSet(a.Fields...))...)
 		return "handover", advice.Objects{}, append(flags, objectArguments(advice.Objects{Namespace: a.Namespace})...)
 	case advice.Extract:
 		flags = append(keyArguments("manager", a.From), fieldArguments(fieldpath.NewSet(a.Fields...))...)
@@ -86,7 +89,7 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 		case f.sources[a.File] != 1: // conflicts would also resolve other documents
 			return "", advice.Objects{}, nil
 		case len(f.sources) == 1:
-			known = append(known, "filename", "kustomize", "recursive")
+			known = append(known, inputNames...)
 		case f.isFile(a.File):
 			flags = []string{"-f", a.File}
 		default: // such as one document of a kustomization
@@ -97,6 +100,9 @@ func (f *placeFlags) actionArguments(action advice.Action) (verb string, on advi
 	}
 	return "", advice.Objects{}, nil
 }
+
+// inputNames are the names of the flags that select manifests.
+var inputNames = []string{"filename", "kustomize", "recursive"}
 
 // countSources counts the documents of each file, for suggestions.
 func (f *placeFlags) countSources(docs []document.Document) {
