@@ -105,10 +105,10 @@ func (t *Tracker) Observe(obj map[string]any, when time.Time) []Finding {
 	return t.observe(newSnapshot(obj), Nobody, when)
 }
 
-// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log. The
-// side is the writer of removed fields even if it has no entry. If the object has the last observed version, the write
-// changed nothing and is an idle write. The side of a patch may lack its operation. Then the operation is Apply if the
-// side has an Apply entry in obj or in the version before, and otherwise Update.
+// ObserveWrite is [Tracker.Observe] for the object that a server returned for a write of a side, as in an audit log.
+// The side is the writer of removed fields even if it has no entry. If the object has the last observed version, the
+// write changed nothing and is an idle write. The side of a patch may lack its operation. Then the operation is Apply
+// if the side has an Apply entry in obj or in the version before, and otherwise Update.
 func (t *Tracker) ObserveWrite(obj map[string]any, side Side, when time.Time) []Finding {
 	next := newSnapshot(obj)
 	h := t.objects[next.object.identity()]

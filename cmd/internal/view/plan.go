@@ -52,7 +52,8 @@ func (p *Pruned) others() (names []string) {
 	if slices.Contains(known, KubectlApply) {
 		known = append(known, planning.KubectlManager, upgrade.ClientSideManager, upgrade.LastAppliedManager)
 	}
-	list, _ := managedfields.Read(&unstructured.Unstructured{Object: p.Object}) // an entry that can't be decoded owns nothing
+	// An entry that can't be decoded owns nothing.
+	list, _ := managedfields.Read(&unstructured.Unstructured{Object: p.Object})
 	for i := range list {
 		e, ownsMore := &list[i], false
 		for element := range e.Owned().Level() {
