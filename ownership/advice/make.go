@@ -406,7 +406,8 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	for _, side := range sides {
 		if side.Operation == metav1.ManagedFieldsOperationApply {
 			out = append(out, Suggestion{
-				Why:     fmt.Sprintf("%[1]s gives the field up: remove it from the manifest of %[1]s; the value stays", side.Manager),
+				Why: fmt.Sprintf("%[1]s gives the field up: remove it from the manifest of %[1]s; the value stays",
+					side.Manager),
 				Action:  HandOver{o, side.Manager, []fieldpath.Path{field}},
 				Promise: Promise{Keeps: true, Moves: []fieldpath.Path{field}},
 			})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
@@ -111,6 +113,11 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 		return errors.New("the object does not exist")
 	}
 	steps, err := f.steps(w)
+	if errors.Is(err, ownership.ErrNotApplied) && f.live == nil && len(f.fields) == 1 && isApplier(w) {
+		// Another manager may just have taken the field, as in the fights that tenure watch reports.
+		fmt.Fprintf(f.env.Stderr, "note: %s: %v\n", w.Title(), err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -156,6 +163,12 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	}
 	f.output.ManagedFields = f.output.ManagedFields || offline
 	return f.output.Print(env.Stdout, []map[string]any{object}, false)
+}
+
+// isApplier reports whether the manager has an entry of an Apply to the main resource.
+func isApplier(w *place.Desired) bool {
+	entries, err := managedfields.Read(place.Wrap(w.Object))
+	return err == nil && entries.Get(managedfields.KeyOf(w.Manager, metav1.ManagedFieldsOperationApply, "", "")) != nil
 }
 
 // steps returns the applies that make up the handover.

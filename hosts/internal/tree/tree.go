@@ -145,9 +145,9 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 	return t.link(Linked, root, t.Version, slices.Concat(modules, []seam.Module{seam.Fakes()}, seam.Merge()), require)
 }
 
-// WriteWrapped writes a main module for tests of the given modules, which use Kubernetes' libraries. In this main module,
-// controller-runtime's clients compute the results of dry-run applies, and do not send them to the server. The tree must
-// come from [OpenLibraries].
+// WriteWrapped writes a main module for tests of the given modules, which use Kubernetes' libraries. In this main
+// module, controller-runtime's clients compute the results of dry-run applies, and do not send them to the server. The
+// tree must come from [OpenLibraries].
 func (t *Tree) WriteWrapped(root string, modules []seam.Module, require map[string]string) error {
 	_, err := t.linkWith([]string{"", "controllerruntime", "strategy"}, Linked, root, t.Version, modules,
 		require)

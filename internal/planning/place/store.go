@@ -178,8 +178,8 @@ func (p *Store) Delete(ctx context.Context, t *Target, done func(*Target)) error
 	return err
 }
 
-// deleteNow deletes an object and waits until it no longer exists. It never returns nil: after a deletion, it returns the
-// NotFound error of its last read, and otherwise the reason why the object was not deleted.
+// deleteNow deletes an object and waits until it no longer exists. It never returns nil: after a deletion, it returns
+// the NotFound error of its last read, and otherwise the reason why the object was not deleted.
 func (p *Store) deleteNow(ctx context.Context, t *Target, isDefinition bool) error {
 	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
 		patched, err := p.Client.Patch(about(ctx, t.stored), t.served, t.Namespace, t.Name, types.MergePatchType,
