@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // Cluster is a cluster as a Place.
@@ -167,7 +168,8 @@ func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 }
 
 // checkMoved returns an error if the server stored the patch of a move without the move. If a conversion fails, for
-// example because its webhook is down, kube-apiserver keeps the managed fields as they were.
+// example because its webhook is down, or if the object violates its schema, kube-apiserver keeps the managed fields as
+// they were.
 func (t *Target) checkMoved(m Moved, served map[string]any) error {
 	before, err1 := managedfields.Read(Wrap(t.Object))
 	wanted, err2 := managedfields.Read(Wrap(m.Object))
@@ -178,8 +180,11 @@ func (t *Target) checkMoved(m Moved, served map[string]any) error {
 	if len(plans.OwnershipChanges(before, wanted)) == 0 || len(plans.OwnershipChanges(before, after)) > 0 {
 		return nil
 	}
-	return errors.New("the server has kept the managed fields as they were, for example because it can't convert the " +
-		"object")
+	err := t.Kind.Typ.Validate(t.Object, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
+	if err == nil {
+		err = errors.New("for example because it can't convert the object")
+	}
+	return fmt.Errorf("the server has kept the managed fields as they were: %w", err)
 }
 
 // Apply implements [Place].
