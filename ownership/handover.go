@@ -23,7 +23,8 @@ type Step struct {
 	// Plan is the plan of this apply to the object that results from the previous step.
 	Plan *plans.Plan
 	// DryRun is an intent of Manager without the previous step, but with the same resulting object: it also has the
-	// fields that the previous step keeps. So a server can dry-run each step before the first one is applied.
+	// fields that the previous step keeps. So a server can dry-run each step before the first one is applied. DryRun is
+	// Intent itself in the first step, and may share parts with it in the second.
 	DryRun *unstructured.Unstructured
 }
 

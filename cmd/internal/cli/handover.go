@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,7 +56,8 @@ Handover shows what both applies do, and asks for confirmation before it sends t
 It first sends both to the server as dry runs: if the server rejects one, nothing is
 written. With --live it prints the resulting object.
 
-Exit status: 0 if both applies succeeded, 1 on any error, or if you did not confirm.`,
+Exit status: 0 if both applies succeeded, or if the manager still applies, but owns
+none of the fields, so nothing is written; 1 on any error or if you did not confirm.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,
@@ -112,18 +114,25 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	if w.Object == nil {
 		return errors.New("the object does not exist")
 	}
-	steps, err := f.steps(w)
-	if errors.Is(err, ownership.ErrNotApplied) && f.live == nil && len(f.fields) == 1 && isApplier(w) {
-		// Another manager may just have taken the field, as in the fights that tenure watch reports.
+	fields, err := (&chosenFields{fields: f.fields}).existingFields(f.env, w.Target)
+	if err != nil {
+		return err
+	}
+	steps, err := f.steps(w, fields)
+	if errors.Is(err, ownership.ErrNotApplied) && appliesNone(w, fields) {
+		// Another manager may just have taken the fields, as in the fights that tenure watch reports.
 		fmt.Fprintf(f.env.Stderr, "note: %s: %v\n", w.Title(), err)
-		return nil
+		if f.dryRun || f.live == nil && f.output.Format == "" {
+			return nil
+		}
+		return f.print(w.Stored().Object)
 	}
 	if err != nil {
 		return err
 	}
 	stored, sent := w.Stored(), steps
 	if stored != w {
-		if sent, err = f.steps(stored); err != nil {
+		if sent, err = f.steps(stored, fields); err != nil {
 			return err
 		}
 	}
@@ -153,30 +162,31 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.output.Format == "" && !offline:
+	if f.output.Format == "" && !offline {
 		fmt.Fprintf(env.Stdout, "%s handed over\n", w.Title())
 		f.noteItems(w, steps)
 		return nil
-	case f.output.Format == "":
-		f.output.Format = "yaml"
 	}
-	f.output.ManagedFields = f.output.ManagedFields || offline
-	return f.output.Print(env.Stdout, []map[string]any{object}, false)
+	return f.print(object)
 }
 
-// isApplier reports whether the manager has an entry of an Apply to the main resource.
-func isApplier(w *place.Desired) bool {
+// print prints the resulting object; the default format is yaml.
+func (f *handoverFlags) print(object map[string]any) error {
+	f.output.Format = cmp.Or(f.output.Format, "yaml")
+	f.output.ManagedFields = f.output.ManagedFields || f.live != nil
+	return f.output.Print(f.env.Stdout, []map[string]any{object}, false)
+}
+
+// appliesNone reports whether the manager has an entry of an Apply to the main resource, but owns none of the fields
+// with it.
+func appliesNone(w *place.Desired, fields *fieldpath.Set) bool {
 	entries, err := managedfields.Read(place.Wrap(w.Object))
-	return err == nil && entries.Get(managedfields.KeyOf(w.Manager, metav1.ManagedFieldsOperationApply, "", "")) != nil
+	e := entries.Get(managedfields.KeyOf(w.Manager, metav1.ManagedFieldsOperationApply, "", ""))
+	return err == nil && e != nil && e.Owned().AtOrBelow(fields).IsEmpty()
 }
 
 // steps returns the applies that make up the handover.
-func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
-	fields, err := (&chosenFields{fields: f.fields}).existingFields(f.env, w.Target)
-	if err != nil {
-		return nil, err
-	}
+func (f *handoverFlags) steps(w *place.Desired, fields *fieldpath.Set) ([]ownership.Step, error) {
 	live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
 	steps, err := w.Mover(f.env.Now).Handover(f.env.Context, live, intent, w.Manager, fields, f.temporary)
 	if errors.Is(err, ownership.ErrNotApplied) {
@@ -192,29 +202,28 @@ func (f *handoverFlags) steps(w *place.Desired) ([]ownership.Step, error) {
 }
 
 // ask sends a dry run of an apply, so that a server that rejects one of the applies does so before the first write. The
-// server's result replaces the planned changes. The owners are the planned ones, because dryRun has more fields.
+// server's result replaces the planned changes. The owners are the planned ones, because dryRun has more fields. The
+// error for a user who may not apply is returned too, because nothing can then be written.
 func (f *handoverFlags) ask(
 	p place.Place, w *place.Desired, step ownership.Step, dryRun map[string]any,
 ) (planning.Planned, error) {
 	plan, asked := *step.Plan, w.With(dryRun)
 	asked.Manager = step.Manager
-	planned := planning.Planned{Desired: asked, Plan: &plan, Options: asked.PlanOptions(false)}
-	if isServed, _ := w.IsServed(); !isServed {
-		return planned, nil
+	planned := planning.Planned{Desired: asked, Options: asked.PlanOptions(false)}
+	if isServed, _ := w.IsServed(); isServed {
+		_, err := planned.Ask(f.env.Context, p, "")
+		switch {
+		case err != nil:
+			return planned, err
+		case len(planned.Conflicts) > 0:
+			return planned, planned.Conflicts
+		case planned.Outcome == plans.Changed:
+			plan.Outcome = plans.Changed
+		case plan.Outcome == plans.Changed:
+			plan.Outcome = plans.OwnershipOnly
+		}
 	}
-	answer, err := asked.Ask(f.env.Context, p, false, "", nil)
-	switch {
-	case err != nil:
-		return planned, place.ServerError(err)
-	case len(answer.Conflicts) > 0:
-		return planned, answer.Conflicts
-	}
-	planned.Served = answer.Object
-	if outcome := w.ServedOutcome(answer.Object); outcome == plans.Changed {
-		plan.Outcome = outcome
-	} else if plan.Outcome == plans.Changed {
-		plan.Outcome = plans.OwnershipOnly
-	}
+	planned.Plan = &plan
 	return planned, nil
 }
 
