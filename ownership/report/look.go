@@ -205,7 +205,11 @@ func (l *look) migrate(ctx context.Context) {
 	p := &result.Preview
 	c.Moves += count(p.Moves)
 	annotation := fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
-	c.Removed += p.Removed.Leaves().Difference(fieldpath.NewSet(annotation)).Len()
+	removed := p.Removed.Union(p.Gone)
+	for i := range p.Taken {
+		removed = removed.Union(p.Taken[i].Owned())
+	}
+	c.Removed += removed.Leaves().Difference(fieldpath.NewSet(annotation)).Len()
 	c.Left += count(p.Left)
 	c.Others += count(p.Others)
 }
