@@ -12,7 +12,7 @@ import (
 type Marks map[string]labels.Set
 
 // Add returns an object with the marks. It adds none to labels or annotations that are not objects, because a plan
-// reports that error.
+// reports that error. The result shares all but its metadata with tree, and may be a shallow copy of tree.
 func (m Marks) Add(tree map[string]any) map[string]any {
 	tree = maps.Clone(tree)
 	for field, added := range m {
@@ -32,7 +32,7 @@ func (m Marks) Add(tree map[string]any) map[string]any {
 	return tree
 }
 
-// Remove removes from marked what Add added to tree.
+// Remove removes from marked what Add added to tree. The result is a deep copy, and marked does not change.
 func (m Marks) Remove(marked, tree map[string]any) map[string]any {
 	u := (&unstructured.Unstructured{Object: marked}).DeepCopy()
 	for field, added := range m {
