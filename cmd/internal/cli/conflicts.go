@@ -146,7 +146,7 @@ func (f *conflictsFlags) withReadings(found conflicts.Conflicts) (*policy.Policy
 		case 1:
 			rules[i].Fields = []string{policy.Exactly(named[0])}
 		default:
-			return nil, &fieldError{text: text, found: named}
+			return nil, &fieldError{flag: "--field", text: text, found: named}
 		}
 	}
 	return &policy.Policy{Rules: rules}, nil
@@ -353,7 +353,7 @@ func (f *conflictsFlags) checkFields(planned []planning.Planned) (err error) {
 		}):
 			err = errors.Join(err, fmt.Errorf("--field: %s has no conflict; expected a field that conflicts lists", text))
 		default:
-			err = errors.Join(err, &fieldError{text: text})
+			err = errors.Join(err, &fieldError{flag: "--field", text: text})
 		}
 	}
 	return err

@@ -18,14 +18,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// namedFields returns the paths that texts name. Each text must name a path in known, such as .spec.replicas, or a
-// parent of such a path, such as .spec for all fields in it. known are fields of the target's object.
-func namedFields(t *place.Target, texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
+// namedFields returns the paths that the texts of a flag name. Each text must name a path in known, such as
+// .spec.replicas, or a parent of such a path, such as .spec for all fields in it. known are fields of the target's
+// object.
+func namedFields(t *place.Target, flag string, texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
 		found := known.Find(text)
 		if len(found) != 1 {
-			return nil, &fieldError{text, found, wholeAround(t, text, known)}
+			return nil, &fieldError{flag, text, found, wholeAround(t, text, known)}
 		}
 		paths = append(paths, found[0])
 	}
@@ -56,6 +57,7 @@ func wholeAround(t *place.Target, text string, known *fieldpath.Set) fieldpath.P
 
 // fieldError reports a text that does not name one field.
 type fieldError struct {
+	flag  string
 	text  string
 	found []fieldpath.Path // the fields that the text may name
 	whole fieldpath.Path   // see wholeAround
@@ -68,11 +70,12 @@ func namesNothing(err error) (e *fieldError, ok bool) {
 
 func (e *fieldError) Error() string {
 	if e.whole != nil && len(e.found) == 0 {
-		return fmt.Sprintf("--field: %s is inside %s, which is owned as a whole: name that field", e.text, e.whole.Short())
+		return fmt.Sprintf("%s: %s is inside %s, which is owned as a whole: name that field", e.flag, e.text,
+			e.whole.Short())
 	}
 	if len(e.found) == 0 {
-		return fmt.Sprintf("--field: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
-			e.text)
+		return fmt.Sprintf("%s: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
+			e.flag, e.text)
 	}
 	readings := ""
 	for i, path := range e.found[:min(len(e.found), maxReadings)] {
@@ -81,7 +84,7 @@ func (e *fieldError) Error() string {
 		}
 		readings += path.Short()
 	}
-	return fmt.Sprintf("--field: %q names %d fields; expected one of %s", e.text, len(e.found), readings)
+	return fmt.Sprintf("%s: %q names %d fields; expected one of %s", e.flag, e.text, len(e.found), readings)
 }
 
 // maxReadings is the maximal number of fields that an error lists for an ambiguous text.
@@ -237,7 +240,7 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 
 // namedOwned is namedFields for the fields that a manager owns.
 func namedOwned(t *place.Target, texts []string, owned *fieldpath.Set, manager string) (*fieldpath.Set, error) {
-	fields, err := namedFields(t, texts, owned)
+	fields, err := namedFields(t, "--field", texts, owned)
 	if none, ok := namesNothing(err); ok {
 		return nil, fmt.Errorf("%w: manager %q does not own %s", errNothing, manager, none.text)
 	}
@@ -263,7 +266,7 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if err != nil {
 		return nil, err
 	}
-	fields, err := namedFields(t, f.fields, known.Union(owned))
+	fields, err := namedFields(t, "--field", f.fields, known.Union(owned))
 	none, ok := namesNothing(err)
 	switch {
 	case !ok:

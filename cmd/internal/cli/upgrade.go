@@ -228,12 +228,13 @@ func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 		known = known.Union(e.Owned())
 	}
 	for _, text := range f.also {
-		fields, err := namedFields(t, []string{text}, known)
-		_, isNone := namesNothing(err)
-		switch {
-		case isNone && t.Asked:
+		fields, err := namedFields(t, "--also", []string{text}, known)
+		var none *fieldError
+		switch isNone := errors.As(err, &none) && len(none.found) == 0; {
+		case isNone && !t.Asked:
+		case isNone && none.whole == nil:
 			return nil, fmt.Errorf("%w: --also: no Update entry for %s owns %s", errNothing, f.resource(), text)
-		case err != nil && !isNone:
+		case err != nil:
 			return nil, err
 		}
 		out = out.Union(fields)
