@@ -31,8 +31,8 @@ type Preview struct {
 	LastApplied managedfields.Key
 	// Removed are the fields that the next apply removes. The next apply applies Intent or, without it, the expected
 	// intent (see [ServerSideOptions]). Next is the error of this apply without force, for example conflicts.Conflicts.
-	// If Next is set, Removed has the fields that the apply removes with force; it is nil if the apply fails even with
-	// force. IsKnown reports whether the next apply is known; if it is not, Removed and Next are nil.
+	// If Next is set, Removed has the fields that the apply removes with force; it is nil if no plan can be made. IsKnown
+	// reports whether the next apply is known; if it is not, Removed and Next are nil.
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
@@ -155,11 +155,6 @@ func modified(plan *plans.Plan) *fieldpath.Set {
 		}
 	}
 	return fieldpath.NewSet(paths...)
-}
-
-// Refuse sets the error with which a server refuses the next apply, even with force.
-func (p *Preview) Refuse(err error) {
-	p.Next, p.Plan, p.Removed, p.Gone, p.Taken, p.Sets, p.Lost = err, nil, nil, nil, nil, nil, nil
 }
 
 // removed returns what the next apply removes: first Gone and the items in Removed, then the other fields in Removed.

@@ -31,6 +31,9 @@ type moveResult struct {
 	place.Moved
 	// preview writes what the move does.
 	preview func(io.Writer, view.Palette) error
+	// try asks the server about what comes after the move, and adds the answer to the preview; nil if there is nothing
+	// to ask.
+	try func() error
 }
 
 // moverFunc moves ownership in one object. It returns errNothing if there is nothing to move.
@@ -40,7 +43,9 @@ type moverFunc func(t *place.Target) (moveResult, error)
 type pending struct {
 	*place.Target
 	moved   place.Moved // its Object is nil if nothing changes
-	preview string
+	preview string      // before try
+	result  moveResult
+	shown   string // the preview after try
 }
 
 // moving moves ownership in several objects.
@@ -61,6 +66,20 @@ func (m *moving) planMoves(targets []*place.Target) {
 	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(targets), func(i int) {
 		all[i], errs[i] = m.planMove(targets[i])
 	})
+	var tries []int
+	for i := range all {
+		if all[i].shown = all[i].preview; errs[i] == nil && all[i].moved.Object != nil && all[i].result.try != nil {
+			tries = append(tries, i)
+		}
+	}
+	if len(tries) > 0 {
+		inParallel(m.env, "trying", m.concurrency, len(tries), func(n int) {
+			one, err := &all[tries[n]], &errs[tries[n]]
+			if *err = one.result.try(); *err == nil {
+				one.shown, *err = m.render(one.result)
+			}
+		})
+	}
 	for i, t := range targets {
 		next, err := all[i], errs[i]
 		if errors.Is(err, errNothing) && !t.Asked {
@@ -81,23 +100,41 @@ func (m *moving) planMoves(targets []*place.Target) {
 }
 
 // withVersion explains an error about versions between which nothing can be converted here. If the move succeeds in the
-// object as read at the other version, withVersion suggests that.
+// object as read at the other version, withVersion suggests that; it reads only objects that the user named.
 func (m *moving) withVersion(t *place.Target, err error) error {
 	var other *fieldmanager.NoConverterError
 	if !errors.As(err, &other) {
 		return err
 	}
 	err = fmt.Errorf("fields at %s and fields at %s can't be compared here", t.Kind.GroupVersion(), other.Version)
-	o, ok := planning.ObjectsAt(t, other.Version, m.place.IsServed)
-	at := m.readAt(m.place, t, other.Version)
-	if !ok || at == nil {
+	if !t.Asked {
+		return err
+	}
+	way, at := m.wayAt(t, other.Version), m.readAt(m.place, t, other.Version)
+	if way == "" || at == nil {
 		return err
 	}
 	if _, refused := m.planMove(at); refused != nil {
 		return err
 	}
-	way, suggest := advice.ReadAt(o, other.Version), m.suggest()
-	return fmt.Errorf("%w; %s: %s", err, way.Why, suggest.Line(suggest.Arguments(way)))
+	return fmt.Errorf("%w; %s", err, way)
+}
+
+// wayAt returns the suggestion to read an object at another version; "" if the place does not serve this version.
+func (f *moveFlags) wayAt(t *place.Target, version string) string {
+	o, ok := planning.ObjectsAt(t, version, f.place.IsServed)
+	if !ok {
+		return ""
+	}
+	way, suggest := advice.ReadAt(o, version), f.suggest()
+	return way.Why + ": " + suggest.Line(suggest.Arguments(way))
+}
+
+// render returns the preview of a move.
+func (m *moving) render(result moveResult) (string, error) {
+	var preview bytes.Buffer
+	err := result.preview(&preview, view.PaletteFor(m.env, m.env.Stderr))
+	return preview.String(), err
 }
 
 // planMove computes the move of one object.
@@ -110,11 +147,10 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 	if err != nil {
 		return next, m.withAdvice(t, err)
 	}
-	var preview bytes.Buffer
-	if err := result.preview(&preview, view.PaletteFor(m.env, m.env.Stderr)); err != nil {
+	if next.preview, err = m.render(result); err != nil {
 		return next, err
 	}
-	next.preview = preview.String()
+	next.result = result
 	stored := t.Stored()
 	if stored != t {
 		if result, err = m.move(stored); err != nil {
@@ -137,7 +173,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 func (m *moving) writePreview(w io.Writer) {
 	for _, next := range m.all {
 		if next.moved.Object != nil && !m.summary {
-			fmt.Fprint(w, next.preview)
+			fmt.Fprint(w, next.shown)
 		}
 	}
 }

@@ -112,9 +112,6 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	}
 	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
-	if err == nil && o.Intent != nil && result.Changed {
-		err = f.tryNext(t, &result.Preview)
-	}
 	var other *fieldmanager.NoConverterError
 	switch {
 	case errors.As(err, &other) && o.Intent != nil:
@@ -128,29 +125,32 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	case t.Asked:
 		err = f.nameUpdaters(t, o)
 	}
-	moved, err := upgradeResult(t, result, o.Manager, err)
+	moved, err := upgradeResult(t, &result, o.Manager, err)
 	if !f.details {
 		moved.preview = func(w io.Writer, _ view.Palette) error {
 			_, err := fmt.Fprintln(w, result.Preview.Summary(t.Title()))
 			return err
 		}
 	}
+	// The stand-ins of a Secret are not sent.
+	if place.ClusterOf(f.place) != nil && o.Intent != nil && result.Preview.Plan != nil && t.Stored() == t {
+		moved.try = func() error { return f.tryNext(t, &result.Preview) }
+	}
 	return moved, err
 }
 
-// tryNext sends the result of the next apply as a dry run, and adds the server's refusal to the preview. It does
-// nothing for objects in files, and for the stand-ins of a Secret.
+// tryNext sends the result of the next apply as a dry run, and adds the server's refusal to the preview. Other answers,
+// such as a conflict with a write in the meantime, say nothing about the next apply.
 func (f *upgradeFlags) tryNext(t *place.Target, preview *upgrade.Preview) error {
-	cluster := place.ClusterOf(f.place)
-	if cluster == nil || preview.Plan == nil || t.Stored() != t {
-		return nil
-	}
-	_, err := cluster.Try(f.env.Context, t, place.Unwrap(preview.Plan.Object), f.options.Manager)
-	var refusal apierrors.APIStatus
-	if apierrors.IsConflict(err) || !errors.As(err, &refusal) {
+	after := place.Unwrap(preview.Plan.Object)
+	_, err := place.ClusterOf(f.place).Try(f.env.Context, t, after, f.options.Manager)
+	var answer apierrors.APIStatus
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
+		preview.Next = place.ServerError(err)
+	case !errors.As(err, &answer):
 		return err
 	}
-	preview.Refuse(place.ServerError(err))
 	return nil
 }
 
@@ -256,7 +256,7 @@ func nextIntent(among *place.Files, t *place.Target) runtime.Object {
 }
 
 // upgradeResult turns a result of package upgrade into the result of a move.
-func upgradeResult(t *place.Target, result upgrade.Result, manager string, err error) (moveResult, error) {
+func upgradeResult(t *place.Target, result *upgrade.Result, manager string, err error) (moveResult, error) {
 	if err != nil {
 		return moveResult{}, err
 	}
@@ -287,7 +287,7 @@ kubectl-client-side-apply).
 				if errors.Is(err, upgrade.ErrNoApplyEntry) {
 					err = fmt.Errorf("%w: %w", errNothing, err)
 				}
-				return upgradeResult(t, result, o.To, err)
+				return upgradeResult(t, &result, o.To, err)
 			})
 		},
 	}
