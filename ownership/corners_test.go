@@ -387,7 +387,7 @@ func TestRenameToAnApplier(t *testing.T) {
 	require.Equal(t, ".spec.a", paths(renamed.Next[1].Deletes))
 }
 
-// TestClientSide: a move names the fields that the next client-side apply sets again. These are fields of the
+// TestClientSide: a move names the fields that client-side apply still manages. These are fields of the
 // annotation, if their old owner owns the annotation.
 func TestClientSide(t *testing.T) {
 	_, mover := widgets(t)

@@ -22,7 +22,7 @@
 // Moves change no values, but the managers' next applies may: a field that a manager owned and omits from its next
 // intent is removed, unless another manager owns it (spec rule 6.1). For every applier whose fields changed,
 // [Result.Next] shows what happens if it applies its last intent again. The last intent is derived from the fields
-// that the applier owned. [Result.ClientSide] has the fields that the next client-side apply sets again.
+// that the applier owned. [Result.ClientSide] has the fields that client-side apply still manages.
 //
 // # Rules
 //

@@ -26,8 +26,9 @@ type Result struct {
 	// yet, the old name has no plan, because it is no longer used.
 	Next []Next
 
-	// ClientSide are fields that the owner of client-side apply's annotation loses, and that the annotation contains. The
-	// next kubectl apply sets them again if its manifest still contains them, and otherwise removes them.
+	// ClientSide are fields that the owner of client-side apply's annotation loses, and that the annotation contains.
+	// kubectl apply still manages them: it sets the fields that its manifest changes, and removes the fields that its
+	// manifest lacks.
 	ClientSide *fieldpath.Set
 	// Unowned are fields that moved to an applier, but that nobody owns after the move. For example, no intent owns an
 	// empty list.

@@ -44,12 +44,12 @@ to an Update entry of --to. --to-subresource selects the entry for a subresource
 through which the fields can be written; '' selects the main resource. Without
 --to-subresource:
 
-  - Fields that an entry for the status owns move to the status entry of --to,
-    except with --to-operation Apply.
+  - Fields that an entry for status, ephemeralcontainers or approval owns move to
+    the entry of --to for that subresource, except with --to-operation Apply.
   - If --to-operation is not set, and --to applies only through the subresource of
     the old entry, the fields move to the Apply entry of --to for that subresource.
   - All other fields move to the entry for the main resource, even replicas that
-    kubectl scale set.
+    kubectl scale set, and resources that a resize of a Pod set.
 `,
 		example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
