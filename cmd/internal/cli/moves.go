@@ -292,6 +292,6 @@ func (f *moveFlags) makeMove(t *place.Target, move ownership.Move) (moveResult, 
 	}
 	return moveResult{
 		Moved:   place.Moved{Object: place.Unwrap(result.Object), Patch: patch, Manager: place.Sender},
-		preview: func(w io.Writer, p view.Palette) error { return view.PreviewMove(w, p, t, result) },
+		preview: func(w io.Writer, p view.Palette) error { return view.PreviewMove(w, p, t, result, f.wayAt) },
 	}, nil
 }

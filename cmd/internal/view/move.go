@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/fatih/color"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/planning"
@@ -16,8 +15,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewMove writes the effects of a move, and of the next applies after it.
-func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.Result) error {
+// PreviewMove writes the effects of a move, and of the next applies after it. wayAt returns the suggestion to read an
+// object at another version; "" if there is none.
+func PreviewMove(
+	w io.Writer, p Palette, t *planning.Target, result *ownership.Result,
+	wayAt func(t *planning.Target, version string) string,
+) error {
 	fmt.Fprintln(w, p.paint(t.Title(), color.Bold))
 	list := func(head string, fields *fieldpath.Set, attribute color.Attribute) {
 		if fields.IsEmpty() {
@@ -47,9 +50,8 @@ func PreviewMove(w io.Writer, p Palette, t *planning.Target, result *ownership.R
 		var other *fieldmanager.NoConverterError
 		if errors.As(next.Err, &other) {
 			fmt.Fprintf(w, "  the next apply of %s is not known: its entry is at %s", who, other.Version)
-			isServed := func(schema.GroupVersionKind) bool { return true }
-			if o, ok := planning.ObjectsAt(t, other.Version, isServed); ok {
-				fmt.Fprintf(w, "; read the object as %s/%s", o.Kinds[0], o.Name)
+			if way := wayAt(t, other.Version); way != "" {
+				fmt.Fprintf(w, "; %s", way)
 			}
 			fmt.Fprintln(w)
 			continue
