@@ -103,7 +103,7 @@ func (b *blaming) add(t *place.Target) {
 		now = b.env.Now()
 	}
 	report, err := blame.New(view.Hide(t.Object), blame.Options{
-		Now: now, Type: t.Kind.Typ, TypeAt: t.DeclaredAt, OtherPaths: t.Converter() == nil, Managers: b.managers,
+		Now: now, Type: t.Kind.Typ, TypeAt: t.DeclaredAt, OtherPaths: t.OtherPaths(), Managers: b.managers,
 		ManagedFields: b.managedFields,
 	})
 	if err != nil {

@@ -130,9 +130,9 @@ func (f *uiFlags) serve(args []string) error {
 
 // typesIn returns a function that returns the type of a kind. The function holds a lock, because the place does not
 // support concurrent reads.
-func typesIn(ctx context.Context, c *place.Cluster) func(schema.GroupVersionKind) *typed.Type {
+func typesIn(ctx context.Context, c *place.Cluster) func(schema.GroupVersionKind) (*typed.Type, bool) {
 	var mu sync.Mutex
-	return func(gvk schema.GroupVersionKind) *typed.Type {
+	return func(gvk schema.GroupVersionKind) (*typed.Type, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		return c.Type(ctx, gvk)

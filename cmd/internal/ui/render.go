@@ -21,7 +21,6 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // shown is an object as it is sent to the page. Object and Findings are HTML.
@@ -108,11 +107,12 @@ func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 		return nil, err
 	}
 	gvk := schema.FromAPIVersionAndKind(fmt.Sprint(tree["apiVersion"]), fmt.Sprint(tree["kind"]))
+	t, otherPaths := m.Type(gvk)
 	report, err := blame.New(view.Hide(tree), blame.Options{
-		Now: now, Type: m.Type(gvk), TypeAt: func(version string) *typed.Type {
-			return m.Type(schema.FromAPIVersionAndKind(version, gvk.Kind))
+		Now: now, Type: t, OtherPaths: otherPaths, TypeAt: func(version string) *typed.Type {
+			at, _ := m.Type(schema.FromAPIVersionAndKind(version, gvk.Kind))
+			return at
 		},
-		OtherPaths: openapi.Builtin().Versions(gvk.GroupKind()) != nil,
 	})
 	if err != nil {
 		return nil, err
@@ -150,6 +150,6 @@ func (m *Model) pageOf(versions []version, isLive bool) (*page.Object, error) {
 func sideOf(s fights.Side) string { return printable.Text(s.String()) }
 
 // hidden returns the text of a value with *** in place of values of a Secret.
-func hidden(text string) string { return printable.Text(secrets.ReplaceStandIns(text, "***")) }
+func hidden(text string) string { return printable.Text(secrets.ReplaceStandIns(text, secrets.Hidden)) }
 
 func ago(now, when time.Time) string { return duration.HumanDuration(now.Sub(when)) + " ago" }

@@ -39,7 +39,7 @@ func newBoard(t *testing.T, maxBytes int) *board {
 	b := &board{t: t, now: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
 	b.Model = ui.New(ui.Options{
 		Place: "the <cluster>", Now: func() time.Time { return b.now }, MaxBytes: maxBytes,
-		Type:         func(schema.GroupVersionKind) *typed.Type { return nil },
+		Type:         func(schema.GroupVersionKind) (*typed.Type, bool) { return nil, false },
 		IsIncomplete: func() bool { return false },
 		Suggest: view.Suggest{
 			Arguments: func(s advice.Suggestion) []string { return []string{"do", "it"} },

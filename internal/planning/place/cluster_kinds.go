@@ -43,13 +43,15 @@ func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, err
 	return &t, nil
 }
 
-// Type returns the type of a kind; nil if the kind is not served or its schema can't be read.
-func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) *typed.Type {
+// Type returns the type of a kind, and the OtherPaths of its objects. The type is nil if the kind is not served or its
+// schema can't be read.
+func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) (t *typed.Type, otherPaths bool) {
 	served, _, err := p.Kind(gvk)
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	return p.targetOrUnknown(ctx, served).Kind.Typ
+	target := p.targetOrUnknown(ctx, served)
+	return target.Kind.Typ, target.OtherPaths()
 }
 
 // readKind reads the definition and the schema of a kind.

@@ -158,6 +158,9 @@ func (t *Target) Converter() fieldmanager.Converter {
 	return nil
 }
 
+// OtherPaths reports whether fields may have other paths at other API versions, because the server converts objects.
+func (t *Target) OtherPaths() bool { return t.Converter() == nil }
+
 // TypeAt returns the type of the object at an API version; nil if the object's content may differ at that version.
 func (t *Target) TypeAt(version string) *typed.Type {
 	if t.Converter() == nil {
