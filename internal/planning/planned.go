@@ -270,8 +270,8 @@ func (p *Planned) Uncompared() (all []error) {
 	if p.Served != nil || p.Outcome == plans.Unchanged || p.Outcome == plans.Conflict {
 		return nil
 	}
-	if err := p.Desired.Uncompared(); err != nil && !p.Options.Force {
-		all = append(all, err)
+	if !p.KnowsConflicts() {
+		all = append(all, p.Desired.Uncompared())
 	}
 	for _, change := range p.Ownership {
 		if p.isUncompared(change) {
@@ -282,9 +282,11 @@ func (p *Planned) Uncompared() (all []error) {
 	return all
 }
 
-// KnowsConflicts reports whether all conflicts of the apply are known.
+// KnowsConflicts reports whether all conflicts of the apply are known, or the user forces all of them. A policy forces
+// only the conflicts that it has decided.
 func (p *Planned) KnowsConflicts() bool {
-	return p.Served != nil || p.Outcome == plans.Unchanged || p.Desired.Uncompared() == nil
+	isForced := p.Options.Force && len(p.Decided) == 0
+	return isForced || p.Served != nil || p.Outcome == plans.Unchanged || p.Desired.Uncompared() == nil
 }
 
 // MayShare returns the entries that may share fields with a manager that gains these fields by the apply. These are the
