@@ -70,9 +70,7 @@ func New(obj map[string]any, o Options) (*Report, error) {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
 	r.attribute(root, o.Type, cursors)
-	if o.OtherPaths {
-		r.findMayOwn(o.TypeAt)
-	}
+	r.findMayOwn(o)
 	r.addLines(root, string(text))
 	if len(o.Managers) > 0 {
 		r.keep(o.Managers)
@@ -139,11 +137,11 @@ func (r *Report) findWholes(cursors []cursor, obj map[string]any, typeAt func(st
 
 // findMayOwn finds the entries that own paths of another known version that the object lacks: at the object's version,
 // these may be paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
-func (r *Report) findMayOwn(typeAt func(string) *typed.Type) {
+func (r *Report) findMayOwn(o Options) {
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		isKnown := typeAt != nil && typeAt(e.APIVersion) != nil
-		e.mayOwn = e.APIVersion != r.APIVersion && e.AbsentCount > 0 && isKnown
+		isKnown := o.TypeAt != nil && o.TypeAt(e.APIVersion) != nil
+		e.mayOwn = e.mayOwn && o.OtherPaths && e.APIVersion != r.APIVersion && isKnown
 	}
 }
 
@@ -153,6 +151,7 @@ func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fie
 	var absent fieldsets.Builder
 	absent.Add(child, held.Member, held.Below)
 	for p := range absent.Set().All() {
+		e.mayOwn = e.mayOwn || slices.Concat(n.path(), p)[0] != fieldpath.FieldElement("metadata")
 		if e.AbsentCount++; len(e.Absent) < MaxAbsent {
 			e.Absent = append(e.Absent, slices.Concat(n.path(), p))
 		}
@@ -207,8 +206,10 @@ func (r *Report) show(n *node) {
 		}
 		if field.State == Unowned && field.Path[0] != fieldpath.FieldElement("metadata") { // the same at all versions
 			for i := range r.Entries {
-				if r.Entries[i].mayOwn {
-					field.State, field.MayOwn = Unknown, append(field.MayOwn, &r.Entries[i].Owner)
+				e := &r.Entries[i]
+				isIn := e.Subresource == "" || field.Path[0] == fieldpath.FieldElement(e.Subresource) // .status
+				if e.mayOwn && isIn {
+					field.State, field.MayOwn = Unknown, append(field.MayOwn, &e.Owner)
 				}
 			}
 		}

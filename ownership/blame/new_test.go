@@ -193,7 +193,7 @@ func TestOtherPaths(t *testing.T) {
 		return nil
 	}}
 	of := func(version, fields string) *blame.Report {
-		return report(t, read(t, `{apiVersion: v2, spec: {a: 1, b: 2}, metadata: {name: x, managedFields: [
+		return report(t, read(t, `{apiVersion: v2, spec: {a: 1, b: 2}, status: {c: 3}, metadata: {name: x, managedFields: [
 			{manager: m, operation: Apply, apiVersion: `+version+`, fieldsType: FieldsV1, fieldsV1: `+fields+`}]}}`), o)
 	}
 	r := of("v1", `{"f:spec": {"f:a": {}, "f:old": {}}}`)
@@ -210,6 +210,9 @@ func TestOtherPaths(t *testing.T) {
 	require.Contains(t, text.String(), `! manager "m" (Apply) may own the fields marked (unknown): at v1, it owns `+
 		".spec.old, which may have other paths here\n")
 	require.Equal(t, "unowned", states(of("v1", `{"f:spec": {"f:a": {}}}`))[".spec.b"])
+	require.Equal(t, "unowned", states(of("v1", `{"f:metadata": {"f:annotations": {"f:old": {}}}}`))[".spec.b"])
+	require.Equal(t, "unowned", states(of("v1, subresource: status", `{"f:status": {"f:old": {}}}`))[".spec.b"])
+	require.Equal(t, "unknown", states(of("v1, subresource: status", `{"f:status": {"f:old": {}}}`))[".status.c"])
 	require.Equal(t, "unowned", states(of("v2", `{"f:spec": {"f:old": {}}}`))[".spec.b"])
 	require.Equal(t, "unowned", states(of("v0", `{"f:spec": {"f:old": {}}}`))[".spec.b"], "a version that is gone")
 }
