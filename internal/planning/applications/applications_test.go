@@ -1,10 +1,12 @@
 package applications
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/internal/planning/document"
@@ -28,6 +30,22 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{"", "web", "/web", "helm/", "helm//web", "a/b/c/d"} {
 		_, err := Parse(text, "shop")
 		require.ErrorContains(t, err, "expected KIND/NAME or KIND/NAMESPACE/NAME", text)
+	}
+}
+
+// TestNotTracked: Argo CD keeps an object only if it names another Application.
+func TestNotTracked(t *testing.T) {
+	long := strings.Repeat("x", 62) + "-tail"
+	a := &Application{title: "application/web", instances: []string{"web", long}}
+	for _, row := range []struct{ key, value, want string }{
+		{argoLabels[0], "web", ""},
+		{argoLabels[1], long[:62], ""}, // cut off, and without the dash at the end
+		{argoLabels[0], "we", "the label app.kubernetes.io/instance does not name application/web"},
+		{"company.example/app", "other", ""},
+	} {
+		u := &unstructured.Unstructured{}
+		u.SetLabels(map[string]string{row.key: row.value})
+		require.Equal(t, row.want, a.notTracked(u), row)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -89,7 +90,16 @@ func Mark(w *place.Desired, app *Application) (err error) {
 func isOfManifest(field, key, value string, live *unstructured.Unstructured) bool {
 	id := live.GetAnnotations()[argoTracking]
 	name, _, _ := strings.Cut(id, ":")
-	return field == "labels" && slices.Contains(argoLabels, key) && id != "" && !strings.HasPrefix(name, value)
+	return field == "labels" && slices.Contains(argoLabels, key) && id != "" && value != labelOf(name)
+}
+
+// labelOf returns the value of Argo CD's label for a name: a label has at most 63 characters, and ends in a letter or
+// digit.
+func labelOf(name string) string {
+	if len(name) > validation.LabelValueMaxLength {
+		return strings.TrimRight(name[:validation.LabelValueMaxLength], "-_.")
+	}
+	return name
 }
 
 // ownedBy returns the fields that the manager of an intent owns in the live object.
@@ -118,8 +128,8 @@ func (a *Application) ownerOf(label string) string {
 	return ""
 }
 
-// notTracked returns the reason why Argo CD does not delete an object of an Application: nothing in the object names
-// the Application. It returns "" if something does.
+// notTracked returns the reason why Argo CD does not delete an object of an Application: the object names another one.
+// It returns "" if the object names the Application, or none: Argo CD may be configured to use another label.
 func (a *Application) notTracked(u *unstructured.Unstructured) string {
 	if id, ok := u.GetAnnotations()[argoTracking]; ok {
 		if name, _, _ := strings.Cut(id, ":"); slices.Contains(a.instances, name) {
@@ -127,11 +137,19 @@ func (a *Application) notTracked(u *unstructured.Unstructured) string {
 		}
 		return "the annotation " + argoTracking + " does not name " + a.title
 	}
+	var others []string
 	for _, key := range argoLabels {
-		if slices.Contains(a.instances, u.GetLabels()[key]) {
+		value, ok := u.GetLabels()[key]
+		isNamed := func(name string) bool { return labelOf(name) == value }
+		if slices.ContainsFunc(a.instances, isNamed) {
 			return ""
 		}
+		if ok {
+			others = append(others, key)
+		}
 	}
-	return "neither the annotation " + argoTracking + " nor the label " + strings.Join(argoLabels, " or ") + " names " +
-		a.title
+	if others == nil {
+		return ""
+	}
+	return "the label " + strings.Join(others, " or ") + " does not name " + a.title
 }
