@@ -59,6 +59,9 @@ func (w *Desired) Ask(
 func (w *Desired) conflictsOf(
 	ctx context.Context, p Place, err error, known conflicts.Conflicts,
 ) (out conflicts.Conflicts, _ error) {
+	if hidden := (*hiddenError)(nil); errors.As(err, &hidden) {
+		err = hidden.given
+	}
 	found, err := plans.FoundBy(err, Wrap(w.Object), known)
 	if err != nil {
 		return nil, err

@@ -49,8 +49,7 @@ func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, 
 }
 
 // withoutValues returns the error of a server without values of Secrets, which a server or a webhook may quote. If no
-// part of the message can be shown, the result names only the fields. The causes of a conflict of an apply stay as they
-// are, because they are read: [plans.FoundBy] finds the owners in them.
+// part of the message can be shown, the result names only the fields.
 func withoutValues(err error, trees ...map[string]any) error {
 	if err == nil || !slices.ContainsFunc(trees, secrets.Is) {
 		return err
@@ -68,14 +67,19 @@ func withoutValues(err error, trees ...map[string]any) error {
 	s.Details = s.Details.DeepCopy()
 	for i := 0; s.Details != nil && i < len(s.Details.Causes); i++ {
 		cause := &s.Details.Causes[i]
-		if s.Reason != metav1.StatusReasonConflict || cause.Type != metav1.CauseTypeFieldManagerConflict {
-			cause.Message, cause.Field = hide(cause.Message), hide(cause.Field)
-		}
+		cause.Message, cause.Field = hide(cause.Message), hide(cause.Field)
 		if strings.HasPrefix(s.Message, secrets.LeftOut) {
 			s.Message += ", " + hide(cause.Field)
 		}
 	}
-	return &apierrors.StatusError{ErrStatus: s}
+	return &hiddenError{apierrors.StatusError{ErrStatus: s}, err}
+}
+
+// hiddenError is the error of a server without values of Secrets. Only [plans.FoundBy] gets given, the error with these
+// values, because it finds the owners of fields in the causes of a conflict.
+type hiddenError struct {
+	apierrors.StatusError
+	given error
 }
 
 // isApplyConflict reports whether an error is a field manager conflict.
@@ -132,13 +136,19 @@ func errorPerLine(text string) error {
 // after it.
 var dump = regexp.MustCompile(`(?s)^([A-Z][a-z ]+: )([\w.*\[\]]*[{\[].*[}\]])(: .*)?$`)
 
+// difference matches a text that begins with the difference between two objects: a unified diff, or a Go struct, list
+// or map in which lines are marked.
+var difference = regexp.MustCompile(`^\s*(--- |\+\+\+ |@@ |[\p{Zs}\t]*[&(]?[\w.*\[\]]+\)?[({]\s*\n)`)
+
 // maxDump is the size of the longest value that errors print in full, in bytes.
 const maxDump = 100
 
 // shortened returns the message of a cause without the difference between two objects, and with only the beginning of
 // a large value: servers print internal structs, which hide the reason that follows.
 func shortened(message string) string {
-	message, _, _ = strings.Cut(message, "\n")
+	if first, rest, _ := strings.Cut(message, "\n"); difference.MatchString(rest) {
+		message = first
+	}
 	if m := dump.FindStringSubmatch(message); m != nil && len(m[2]) > maxDump {
 		return m[1] + printable.Short(m[2], maxDump/2) + m[3]
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -391,6 +392,13 @@ func TestWithoutValues(t *testing.T) {
 	}
 	require.ErrorContains(t, withoutValues(status, parse(t, configMap)), "aGlkZGVu", "no Secret")
 	require.NoError(t, withoutValues(nil, tree))
+	webhook := apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no"))
+	webhook.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeFieldManagerConflict, Message: "got aGlkZGVu", Field: ".data.k",
+	}}
+	shown := withoutValues(webhook, tree)
+	require.True(t, isApplyConflict(shown))
+	require.NotContains(t, shown.(apierrors.APIStatus).Status().Details.Causes[0].Message, "aGlkZGVu")
 
 	var out bytes.Buffer
 	w := Warnings(&out)
@@ -469,6 +477,9 @@ func TestShortened(t *testing.T) {
 		{"no reason", `Duplicate value: ` + dump, `Duplicate value: {"Name":"c","Image":"j","Command":null,"Args":nul…`},
 		{"small", `Invalid value: {"a":1}: must not be set`, `Invalid value: {"a":1}: must not be set`},
 		{"a text", `Invalid value: "` + dump + `": too long`, `Invalid value: "` + dump + `": too long`},
+		{"lines", "Forbidden: refused:\n- c: no limits\n- d: none", "Forbidden: refused:\n- c: no limits\n- d: none"},
+		{"a difference of structs", "Forbidden: may not change\n\u00a0\u00a0core.PodSpec{\n-\tA: 1,\n+\tA: 2,\n  }\n",
+			"Forbidden: may not change"},
 		{"a difference", "Forbidden: spec is immutable\n@@ -1 +1 @@\n-a\n+b\n", "Forbidden: spec is immutable"},
 	} {
 		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, shortened(row.message)) })
