@@ -43,22 +43,22 @@ func OtherForms(
 	}
 	is := stored(given)
 	tries := maxForms
-	for _, c := range found {
+	for i, c := range found {
 		isApplier := c.Owner.Operation == metav1.ManagedFieldsOperationApply && c.APIVersion == version
 		if _, exists := t.Get(given, c.Path); !isApplier || !exists || len(c.Path) < 2 {
 			continue
 		}
-		for n := 0; tries > 0; n++ {
+		share := max(tries/(len(found)-i), min(tries, 1)) // a large map leaves tries for the other fields
+		for n := 0; n < share; n++ {
 			tree, left := trees.Copy(given).(map[string]any), n
 			value, _ := t.Get(tree, c.Path)
 			around, _ := t.Get(tree, c.Path[:len(c.Path)-1])
-			set := func(v any) {
-				if fields, ok := around.(map[string]any); ok {
-					name, _ := c.Path[len(c.Path)-1].Field()
-					fields[name] = v
-				}
+			fields, isField := around.(map[string]any)
+			name, _ := c.Path[len(c.Path)-1].Field()
+			if _, isText := value.(string); isText && !isField { // an item of a set: in another form, it is another item
+				break
 			}
-			if !rewrite(value, set, &left) {
+			if !rewrite(value, func(v any) { fields[name] = v }, &left) {
 				break
 			}
 			tries--

@@ -1,6 +1,7 @@
 package plans_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -59,4 +60,23 @@ func TestOtherForms(t *testing.T) {
 		require.Equal(t, row.want, len(got) > 0, why)
 		require.Equal(t, before, live, why)
 	}
+
+	// An item of a set has no other form, and a large map leaves tries for other fields.
+	labels := map[string]any{}
+	for i := range 40 {
+		labels[fmt.Sprint("l", i)] = "x"
+	}
+	require.NoError(t, unstructured.SetNestedField(live.Object, labels, "spec", "selector", "matchLabels"))
+	live.SetFinalizers([]string{"1"})
+	finalizer := fieldpath.Path{
+		fieldpath.FieldElement("metadata"), fieldpath.FieldElement("finalizers"), fieldpath.ValueElement("1"),
+	}
+	var found conflicts.Conflicts
+	for _, path := range []fieldpath.Path{finalizer, fieldpath.NewPath("spec", "selector"), cpu} {
+		found = append(found, conflicts.Conflict{
+			Path: path, Owner: managedfields.Key{Manager: "a", Operation: "Apply"}, APIVersion: "apps/v1",
+		})
+	}
+	got := plans.OtherForms(t.Context(), m, live, found, plans.Options{Semantics: typed.Canonical(nil)})
+	require.Equal(t, []fieldpath.Path{cpu}, got)
 }
