@@ -22,6 +22,9 @@ import (
 // lastApplied is the annotation of client-side apply, which contains the values as JSON.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
+// Hidden replaces a value that may not be shown.
+const Hidden = mark
+
 // key is the key from which stand-ins are made. It is random in each process, so that nobody can guess values from
 // stand-ins.
 var key = []byte(rand.Text())
@@ -63,6 +66,55 @@ func ReplaceStandIns(text, with string) string {
 		}
 		return found
 	})
+}
+
+// Replace returns a JSON value of a shown object without stand-ins. If a string is the same in other, the constant
+// Hidden replaces its stand-ins. In all other strings, the argument with replaces them.
+func Replace(value, other any, with string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		others, _ := other.(map[string]any)
+		out := make(map[string]any, len(value))
+		for name, v := range value {
+			out[name] = Replace(v, others[name], with)
+		}
+		return out
+	case []any:
+		others, _ := other.([]any)
+		out := make([]any, len(value))
+		for i, v := range value {
+			var same any
+			if i < len(others) {
+				same = others[i]
+			}
+			out[i] = Replace(v, same, with)
+		}
+		return out
+	case string:
+		if !mayStandIn.MatchString(value) {
+			return value
+		} else if value == other {
+			with = Hidden
+		} else if text, ok := replaceIn(value, other, with); ok {
+			return text
+		}
+		return ReplaceStandIns(value, with)
+	}
+	return value
+}
+
+// replaceIn is Replace for text with an object in JSON, such as the last-applied annotation: a value in it may be the
+// same as in other.
+func replaceIn(text string, other any, with string) (shown string, ok bool) {
+	var object, another map[string]any
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return "", false
+	}
+	if others, isText := other.(string); isText {
+		_ = json.Unmarshal([]byte(others), &another) // without an object, all values differ
+	}
+	data, err := json.Marshal(Replace(object, another, with))
+	return string(data) + text[len(strings.TrimRight(text, " \n")):], err == nil
 }
 
 // veil makes stand-ins.

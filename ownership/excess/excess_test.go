@@ -172,6 +172,12 @@ func TestFindTakenFromSecret(t *testing.T) {
 		require.Len(t, found, 1)
 		require.Contains(t, found[0].String(), `before, it was "***"`)
 	}
+	entry := after.GetManagedFields()
+	entry[0].FieldsV1.Raw = []byte(`{"f:data": {}}`)
+	after.SetManagedFields(entry)
+	found, err := excess.FindTaken(p, before, after)
+	require.NoError(t, err)
+	require.Contains(t, found[0].String(), `before, it was {"password":"***"}`)
 }
 
 const drifting = `

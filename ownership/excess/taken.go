@@ -68,8 +68,8 @@ func FindTaken(p *policy.Policy, before, after runtime.Object) ([]Field, error) 
 	var taken []Field
 	for _, f := range found {
 		f.Before = &Before{Value: valueAt(tree, f.Path)}
-		if text, ok := f.Before.Value.(string); ok && isSecret {
-			f.Before.Value = secrets.ReplaceStandIns(text, "***")
+		if isSecret {
+			f.Before.Value = secrets.Replace(f.Before.Value, nil, secrets.Hidden)
 		}
 		for i := range entries {
 			// An entry that can't be decoded owns no known fields.

@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/blame"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
@@ -74,7 +75,7 @@ func driftRow(f *planning.Drifted) []string {
 		}
 		times = append(times, last)
 	}
-	value, _ := conflictreport.Texts(hide(f.Value, nil, hidden), nil)
+	value, _ := conflictreport.Texts(secrets.Replace(f.Value, nil, hidden), nil)
 	return []string{printable.Text(f.Path.Short()), value, strings.Join(owners, ", "), strings.Join(times, ", ")}
 }
 
@@ -131,12 +132,12 @@ func (s Suggest) driftJSON(d *planning.Drift) (drift []driftJSON, unowned []exce
 	}
 	for _, f := range d.Fields {
 		one := driftJSON{Drifted: f.Drifted}
-		one.Value = hide(f.Value, nil, hidden)
+		one.Value = secrets.Replace(f.Value, nil, hidden)
 		one.Ways = s.All(f.Ways)
 		drift = append(drift, one)
 	}
 	for _, f := range d.Unowned {
-		f.Value = hide(f.Value, nil, hidden)
+		f.Value = secrets.Replace(f.Value, nil, hidden)
 		unowned = append(unowned, f)
 	}
 	return drift, unowned
@@ -195,7 +196,7 @@ func WriteDriftPage(w io.Writer, suggest Suggest, all []DriftView, now time.Time
 	objects := []page.Object{}
 	for _, d := range all {
 		report, err := blame.New(Hide(d.Target.Object), blame.Options{
-			Now: now, Type: d.Kind.Typ, TypeAt: d.DeclaredAt, OtherPaths: d.Converter() == nil,
+			Now: now, Type: d.Kind.Typ, TypeAt: d.DeclaredAt, OtherPaths: d.OtherPaths(),
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.Title(), err)
