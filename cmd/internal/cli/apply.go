@@ -254,7 +254,7 @@ func changesOf(planned []planning.Planned) []planning.Planned {
 
 // applyPlans asks for confirmation, and applies the plans. An object that has changed since it was planned is not
 // written.
-func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, deleted []view.Pruned) error {
+func (f *planFlags) applyPlans(p place.Place, changes []planning.Planned, deleted []planning.Pruned) error {
 	env := f.env
 	if len(changes)+len(deleted) == 0 {
 		return nil

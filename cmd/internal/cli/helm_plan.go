@@ -18,7 +18,6 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/planning/releases"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // helmPlan is the plan of an upgrade or a rollback.
@@ -31,10 +30,9 @@ type helmPlan struct {
 }
 
 // pruned returns all objects that Helm or this command deletes.
-func (u *helmPlan) pruned() (out []view.Pruned) {
+func (u *helmPlan) pruned() (out []planning.Pruned) {
 	for _, t := range slices.Concat(u.deleted, u.left) {
-		list, _ := managedfields.Read(place.Wrap(t.Object))
-		out = append(out, view.Pruned{Target: t, By: append([]string{u.Manager}, appliersBut(list, u.Manager)...)})
+		out = append(out, planning.AppliedFirst(t, u.Manager))
 	}
 	return out
 }

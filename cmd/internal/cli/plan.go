@@ -309,7 +309,9 @@ func (f *planFlags) printer(documents int) *view.Plans {
 }
 
 // writePlans writes plans in the format of --output.
-func (f *planFlags) writePlans(planned []planning.Planned, deleted []view.Pruned, failed []planning.Document) error {
+func (f *planFlags) writePlans(
+	planned []planning.Planned, deleted []planning.Pruned, failed []planning.Document,
+) error {
 	out := f.printer(len(planned) + len(failed))
 	for i := range planned {
 		if err := out.Add(&planned[i]); err != nil {

@@ -7,19 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/applications"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // pruneFlags are the flags that select the objects that an apply with --prune would delete: kubectl's flags, and --app.
@@ -82,7 +78,7 @@ func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err er
 // manager.
 func (f *planFlags) pruned(
 	p place.Place, c place.Candidates, app *applications.Application,
-) (out []view.Pruned, err error) {
+) (out []planning.Pruned, err error) {
 	var targets []*place.Target
 	if app != nil {
 		targets, err = f.pruning.objects(&f.placeFlags, p, app)
@@ -98,14 +94,14 @@ func (f *planFlags) pruned(
 		case app != nil && app.Kept(t) != "":
 			fmt.Fprintf(f.env.Stderr, "note: %s is kept: %s\n", t.Title(), printable.Text(app.Kept(t)))
 		case app != nil:
-			out = append(out, view.Pruned{Target: t, By: []string{f.manager}, Application: app.Source})
+			out = append(out, planning.Pruned{Target: t, By: []string{f.manager}, Application: app.Source})
 		default:
-			if by := appliersOf(t, f.manager); by != nil {
-				out = append(out, view.Pruned{Target: t, By: by})
+			if applied := planning.Applied(t, f.manager); applied.By != nil {
+				out = append(out, applied)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b view.Pruned) int { // deletions that delete other objects too come first
+	slices.SortFunc(out, func(a, b planning.Pruned) int { // deletions that delete other objects too come first
 		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.Reference(), b.Reference()),
 			cmp.Compare(a.Namespace, b.Namespace))
 	})
@@ -145,7 +141,7 @@ func (f *planFlags) checkNamed(unnamed []*place.Target) error {
 	isElsewhere := false
 	for _, t := range unnamed {
 		titles = append(titles, t.Title())
-		isElsewhere = isElsewhere || len(parts) > 2 && t.Namespace != parts[1]
+		isElsewhere = isElsewhere || len(parts) > 2 && t.Namespace != "" && t.Namespace != parts[1]
 	}
 	if len(parts) > 2 && f.namespace() == "" && !isElsewhere {
 		flags = append(flags, "--namespace", parts[1])
@@ -163,7 +159,7 @@ func (f *planFlags) checkNamed(unnamed []*place.Target) error {
 }
 
 // severity orders deletions by their effect: a lower number is more severe.
-func severity(p view.Pruned) int {
+func severity(p planning.Pruned) int {
 	switch {
 	case p.Kind.GroupKind() == place.NamespaceKind || p.Kind.GroupKind() == place.DefinitionKind:
 		return 0
@@ -171,30 +167,4 @@ func severity(p view.Pruned) int {
 		return 1
 	}
 	return 2
-}
-
-// appliersOf returns the names of all appliers of an object: first "kubectl apply", if the object has the annotation of
-// kubectl apply, or the manager, if it has an Apply entry. If neither has applied the object, appliersOf returns nil.
-func appliersOf(t *place.Target, manager string) (names []string) {
-	object := &unstructured.Unstructured{Object: t.Object}
-	list, _ := managedfields.Read(object)
-	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
-		return append([]string{view.KubectlApply}, appliersBut(list, kubectlManager)...)
-	}
-	if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) == nil {
-		return nil
-	}
-	return append([]string{manager}, appliersBut(list, manager)...)
-}
-
-// appliersBut returns the names of the appliers of an object, except one, sorted.
-func appliersBut(list managedfields.Entries, name string) (names []string) {
-	for i := range list {
-		e := &list[i]
-		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.Manager != name {
-			names = append(names, e.Manager)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -67,7 +67,7 @@ const externalDiff = "KUBECTL_EXTERNAL_DIFF"
 // closeDiff adds pruned objects, and runs the program of KUBECTL_EXTERNAL_DIFF.
 func (v *Plans) closeDiff() error {
 	for _, p := range v.Pruned {
-		if err := v.compare(p.Target, p.Object, nil, p.reason()); err != nil {
+		if err := v.compare(p.Target, p.Object, nil, reason(&p)); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func aboutObjects(all []page.Object) string {
 // object after the apply.
 func (v *Plans) writePage(w io.Writer) error {
 	for _, p := range v.Pruned {
-		notes := []string{printable.Text(p.reason())}
+		notes := []string{printable.Text(reason(&p))}
 		v.page = append(v.page, page.Object{Title: p.Title(), Outcome: "pruned", Notes: notes})
 	}
 	return page.Write(w, "Plan", aboutObjects(v.page), v.page)
@@ -95,7 +95,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 	}
 	v.Suggest.addDrift(&out, p.Drift)
 	report, err := blame.New(Hide(tree), blame.Options{
-		Now: now, Type: p.Kind.Typ, TypeAt: p.DeclaredAt, OtherPaths: p.Converter() == nil,
+		Now: now, Type: p.Kind.Typ, TypeAt: p.DeclaredAt, OtherPaths: p.OtherPaths(),
 	})
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", p.Title(), err)

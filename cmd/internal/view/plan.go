@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/fatih/color"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -20,7 +18,6 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
-	"github.com/tenure-ssa/tenure/upgrade"
 )
 
 // PlanView prints plans.
@@ -31,48 +28,17 @@ type PlanView struct {
 	Drift         bool // print the number of drifting fields
 	Applies       bool // this command applies the plan, not kubectl
 	// Pruned are objects that would be deleted.
-	Pruned  []Pruned
+	Pruned  []planning.Pruned
 	Suggest Suggest
 }
 
-// Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
-// to and the application's manager.
-type Pruned struct {
-	*planning.Target
-	By          []string // first the manager because of which the object would be deleted
-	Application string   // the record with the object, as in "the inventory of …"
-}
-
-// KubectlApply is the name of kubectl apply in [Pruned.By].
-const KubectlApply = "kubectl apply"
-
-// others returns the managers that are not in By, and own more of the object than the status.
-func (p *Pruned) others() (names []string) {
-	known := slices.Clone(p.By)
-	if slices.Contains(known, KubectlApply) {
-		known = append(known, planning.KubectlManager, upgrade.ClientSideManager, upgrade.LastAppliedManager)
-	}
-	// An entry that can't be decoded owns nothing.
-	list, _ := managedfields.Read(&unstructured.Unstructured{Object: p.Object})
-	for i := range list {
-		e, ownsMore := &list[i], false
-		for element := range e.Owned().Level() {
-			ownsMore = ownsMore || element != fieldpath.FieldElement("status")
-		}
-		if ownsMore && e.Subresource == "" && !slices.Contains(known, e.Manager) {
-			known, names = append(known, e.Manager), append(names, e.Manager)
-		}
-	}
-	return names
-}
-
-// reason returns the reason for deleting the object.
-func (p *Pruned) reason() string {
+// reason returns the reason for deleting an object.
+func reason(p *planning.Pruned) string {
 	text := "applied by " + strings.Join(p.By, " and ")
 	if p.Application != "" {
 		text = "in " + p.Application
 	}
-	if others := p.others(); others != nil {
+	if others := p.Others(); others != nil {
 		text += "; also written by " + strings.Join(others, " and ")
 	}
 	if takes := p.Takes(); takes != "" {
@@ -178,7 +144,7 @@ func (v *Plans) Close() error {
 		return v.writeSummary(out)
 	case v.Format == "diff":
 		if v.summary.Migrated > 0 {
-			fmt.Fprintf(v.Env.Stderr, "note: %s\n", v.summary.migrated())
+			fmt.Fprintf(v.Env.Stderr, "note: %s\n", v.migrated())
 		}
 		return v.closeDiff()
 	case v.Format == "html":
@@ -192,7 +158,7 @@ func (v *Plans) Close() error {
 	}
 	for _, p := range v.Pruned {
 		fmt.Fprintf(out, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
-			v.Palette.paint("pruned", color.FgRed), printable.Text(p.reason()))
+			v.Palette.paint("pruned", color.FgRed), printable.Text(reason(&p)))
 	}
 	if err := v.closeCounts(out); err != nil || !v.Drift {
 		return err
@@ -249,7 +215,7 @@ func (v PlanView) WriteActions(w io.Writer, all []planning.Planned) {
 		if len(p.By) > 1 {
 			row = append(row, cell{printable.Text("applied by " + strings.Join(p.By[1:], " and ") + ", too"), color.FgRed})
 		}
-		if others := p.others(); others != nil {
+		if others := p.Others(); others != nil {
 			row = append(row, cell{printable.Text("also written by " + strings.Join(others, " and ")), color.FgRed})
 		}
 		if takes := p.Takes(); takes != "" {

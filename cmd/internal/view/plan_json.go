@@ -90,12 +90,12 @@ type prunedJSON struct {
 	AlsoWrittenBy []string `json:"alsoWrittenBy,omitempty"`
 }
 
-func (p *Pruned) json() prunedJSON {
+func prunedData(p *planning.Pruned) prunedJSON {
 	by := p.By
 	if p.Application != "" {
 		by = nil
 	}
-	return prunedJSON{p.Reference(), p.Namespace, by, p.Application, p.others()}
+	return prunedJSON{p.Reference(), p.Namespace, by, p.Application, p.Others()}
 }
 
 type ownershipJSON struct {
@@ -122,7 +122,7 @@ func (v *Plans) document(items []any) any {
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
 	}{Objects: items}
 	for _, p := range v.Pruned {
-		out.Pruned = append(out.Pruned, p.json())
+		out.Pruned = append(out.Pruned, prunedData(&p))
 	}
 	return out
 }
@@ -134,7 +134,7 @@ func (v *Plans) closeData() error {
 		err := v.list.Add(struct {
 			prunedJSON
 			Outcome string `json:"outcome"`
-		}{p.json(), "pruned"})
+		}{prunedData(p), "pruned"})
 		if err != nil {
 			return err
 		}
@@ -238,9 +238,13 @@ type summaryJSON struct {
 	Kinds map[string]*planCounts `json:"kinds"`
 }
 
-func (s *summaryJSON) migrated() string {
-	return printable.Counted(s.Migrated, "object", "objects") +
-		" would change when kubectl apply --server-side takes over what kubectl apply owned"
+// migrated says what happens to fields that only kubectl's server-side apply takes over from client-side apply.
+func (v *Plans) migrated() string {
+	text := printable.Counted(v.summary.Migrated, "object", "objects")
+	if v.Applies {
+		return text + " would keep what kubectl apply set and the manifest lacks: only kubectl --server-side removes it"
+	}
+	return text + " would change when kubectl apply --server-side takes over what kubectl apply owned"
 }
 
 // add counts a plan, in the total and for its resource.
@@ -284,7 +288,7 @@ func (v *Plans) writeSummary(w io.Writer) error {
 		}
 	}
 	if s.Migrated > 0 {
-		fmt.Fprintln(w, s.migrated())
+		fmt.Fprintln(w, v.migrated())
 	}
 	if s.Failed > 0 {
 		_, err := fmt.Fprintf(w, "%s could not be planned\n", printable.Counted(s.Failed, "object", "objects"))

@@ -1,0 +1,77 @@
+package planning
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
+// to and the application's manager.
+type Pruned struct {
+	*Target
+	By          []string // first the manager because of which the object would be deleted
+	Application string   // the record with the object, as in "the inventory of …"
+}
+
+// kubectlApply is the name of kubectl apply in [Pruned.By].
+const kubectlApply = "kubectl apply"
+
+// Applied returns the object with its appliers: first "kubectl apply", if the object has the annotation of kubectl
+// apply, or the manager, if it has an Apply entry. If neither has applied the object, By is nil.
+func Applied(t *Target, manager string) Pruned {
+	list, _ := managedfields.Read(place.Wrap(t.Object))
+	first := ""
+	if _, ok := (&unstructured.Unstructured{Object: t.Object}).GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
+		first = kubectlApply
+	} else if list.Get(managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")) != nil {
+		first = manager
+	}
+	if first == "" {
+		return Pruned{Target: t}
+	}
+	return AppliedFirst(t, first)
+}
+
+// AppliedFirst is Applied for an object that would be deleted because of the given applier.
+func AppliedFirst(t *Target, first string) Pruned {
+	p := Pruned{Target: t, By: []string{first}}
+	names := p.others(func(e *managedfields.Entry) bool { return e.Operation == metav1.ManagedFieldsOperationApply })
+	slices.Sort(names)
+	p.By = append(p.By, names...)
+	return p
+}
+
+// Others returns the managers that are not in By, and own more of the object than the status.
+func (p *Pruned) Others() []string {
+	return p.others(func(e *managedfields.Entry) bool {
+		for element := range e.Owned().Level() { // an entry that can't be decoded owns nothing
+			if element != fieldpath.FieldElement("status") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// others returns the managers that are not in By of the entries that are wanted. kubectl itself writes several entries.
+func (p *Pruned) others(isWanted func(*managedfields.Entry) bool) (names []string) {
+	known := append(slices.Clone(p.By), upgrade.LastAppliedManager) // it only keeps the annotation of kubectl apply
+	if slices.Contains(known, kubectlApply) {
+		known = append(known, KubectlManager, upgrade.ClientSideManager)
+	}
+	list, _ := managedfields.Read(place.Wrap(p.Object))
+	for i := range list {
+		if e := &list[i]; e.Subresource == "" && !slices.Contains(known, e.Manager) && isWanted(e) {
+			known, names = append(known, e.Manager), append(names, e.Manager)
+		}
+	}
+	return names
+}
