@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -108,6 +109,12 @@ func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (o
 	if len(named) == 0 {
 		return nil
 	}
+	if all := asking.Budget; all != nil { // one refusal leaves ways for the other documents
+		given := min(all.Left, MaxPerRefusal)
+		own := &Budget{Left: given}
+		asking.Budget = own
+		defer func() { all.Left, all.Unasked = all.Left-given+own.Left, all.Unasked+own.Unasked }()
+	}
 	for _, w := range append(p.givenBack(named), p.left(named)...) {
 		if w.isGuess && len(out) > 0 {
 			break
@@ -122,6 +129,9 @@ func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (o
 	}
 	return out
 }
+
+// MaxPerRefusal is the maximum number of moves that are tried for one refused apply.
+const MaxPerRefusal = 20
 
 // keeping returns the suggestion for a way whose fields move to the owner of the fields beside them. If the apply after
 // the move would remove a field all the same, there is no suggestion.
@@ -424,11 +434,18 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 func (p *Planned) overruled(plan *plans.Plan, served map[string]any) (out []plans.Change) {
 	forced := *p
 	forced.Desired, forced.Plan, forced.Served = p.Desired.Stored(), plan, nil
-	t, after := p.Kind.Typ, forced.ObjectAfter()
+	forced.Options = p.PlanOptions(false) // the server sets defaults even if the plan is to compare literally
+	t, after, semantics := p.Kind.Typ, forced.ObjectAfter(), forced.Options.Semantics
+	at := func(path fieldpath.Path) (at *typed.Type) {
+		for at = t; at != nil && len(path) > 0; path = path[1:] {
+			at, _ = at.Child(path[0])
+		}
+		return cmp.Or(at, &typed.Type{})
+	}
 	for _, c := range p.Conflicts {
 		yours, _ := t.Get(after, c.Path)
 		is, _ := t.Get(served, c.Path)
-		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || typed.Equal(yours, is) {
+		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || semantics.Equal(at(c.Path), yours, is) {
 			continue
 		}
 		is, _ = t.Get(secrets.Shown(served), c.Path)

@@ -102,7 +102,7 @@ func OwnUpdates(manager string, found conflicts.Conflicts) (out []Suggestion) {
 // WaysOut returns the ways out of conflicts.
 func WaysOut(found conflicts.Conflicts) []Suggestion {
 	var fields []fieldpath.Path
-	force, share := "your values are set, and only you own the fields", "you and they own the fields"
+	values, share := "your values are set", "you and they own the fields"
 	absent := 0
 	for _, c := range found {
 		fields = append(fields, c.Path)
@@ -111,14 +111,14 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 		}
 	}
 	if !slices.ContainsFunc(found, func(c conflicts.Conflict) bool { return !c.Equal }) {
-		force = "no value changes, and only you own the fields"
+		values = "no value changes"
 	}
 	if absent > 0 {
 		share = "you and they own the fields that exist; leave out the absent ones"
 	}
 	out := []Suggestion{
 		{
-			Why: "apply again with force: " + force, Action: Resolve{Decision: conflicts.Force},
+			Why: force(values), Action: Resolve{Decision: conflicts.Force},
 			Promise: Promise{Unblocks: true, Moves: fields},
 		},
 		{
@@ -134,6 +134,10 @@ func WaysOut(found conflicts.Conflicts) []Suggestion {
 		return out[:2] // there is nothing to share
 	}
 	return out
+}
+
+func force(values string) string {
+	return "apply again with force: " + values + ", and only you own the fields"
 }
 
 // Refused replaces a way out of conflicts that the server refuses. The result promises nothing.
@@ -154,14 +158,14 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// Overruled returns s, an apply with force, with the remark that the server sets other values. set has the fields with
+// Overruled returns s, the apply with force of WaysOut, for a server that sets other values. set has the fields with
 // these values, as text. isAll is true if the server sets none of the applied values.
 func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	instead := fmt.Sprintf("the server sets %s, whatever you apply", strings.Join(set, ", "))
 	if !isAll {
 		instead = "your values are set, but " + instead
 	}
-	s.Why = strings.Replace(s.Why, "your values are set", instead, 1)
+	s.Why = force(instead)
 	return s
 }
 

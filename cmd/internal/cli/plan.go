@@ -408,7 +408,8 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 	bar.Done()
 	f.noteUnasked(unasked)
 	if untried > 0 {
-		fmt.Fprintf(env.Stderr, "note: %d ways out were tried with dry runs, %d others were not\n", maxTries, untried)
+		fmt.Fprintf(env.Stderr, "note: %s not tried with dry runs: %d are tried, %d for each refused apply\n",
+			printable.Counted(untried, "way out was", "ways out were"), maxTries, planning.MaxPerRefusal)
 	}
 	return failed
 }

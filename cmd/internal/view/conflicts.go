@@ -26,15 +26,8 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	out.Conflicts = HideConflicts(out.Conflicts)
 	for i := range out.Ways {
 		way := &out.Ways[i]
-		s := advice.WithChanges(way.Suggestion, p.Also[way.Decision])
-		s.Action = advice.Resolve{Decision: way.Decision, File: p.Where}
-		if _, isTried := p.Also[way.Decision]; p.Untried && !isTried {
-			s.Promise.Unblocks = false
-		}
-		switch {
-		case way.Decision == conflicts.GiveUp:
-			s = advice.WithMigration(s, p.Migrated())
-		case way.Decision == conflicts.Force && len(p.Overruled) > 0:
+		s := way.Suggestion
+		if way.Decision == conflicts.Force && len(p.Overruled) > 0 {
 			var set []string
 			for _, c := range p.Overruled {
 				_, value := conflictreport.ChangeTexts(hideChange(c))
@@ -43,6 +36,14 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 				}
 			}
 			s = advice.Overruled(s, set, len(p.Overruled) == len(p.Conflicts))
+		}
+		s = advice.WithChanges(s, p.Also[way.Decision])
+		s.Action = advice.Resolve{Decision: way.Decision, File: p.Where}
+		if _, isTried := p.Also[way.Decision]; p.Untried && !isTried {
+			s.Promise.Unblocks = false
+		}
+		if way.Decision == conflicts.GiveUp {
+			s = advice.WithMigration(s, p.Migrated())
 		}
 		way.Suggestion = v.Suggest.with(s)
 		if way.Refused = p.Refused[way.Decision]; way.Refused != "" {
