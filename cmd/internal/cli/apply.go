@@ -97,6 +97,16 @@ func (f *writeFlags) decided(p place.Place, doc document.Document) (intent map[s
 	return intent, force
 }
 
+// marked returns the intent of a document with the labels and annotations that plans add to it. If it can't be read,
+// marked returns the document as it is, and the write then returns the error.
+func (f *writeFlags) marked(p place.Place, doc document.Document) map[string]any {
+	w := &planning.Desired{Where: doc.Source, Given: doc.Tree, Manager: f.manager}
+	if f.subresource != "" || w.Read(f.env.Context, p) != nil || f.options().Mark(w) != nil {
+		return doc.Tree
+	}
+	return w.Stored().Tree
+}
+
 // writeFlags are the flags of apply and replace.
 type writeFlags struct {
 	planFlags
@@ -154,6 +164,8 @@ func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err err
 				continue
 			}
 			w.Options.Force = f.force || force
+		} else if err == nil && w.Apply {
+			intent = f.marked(w.Place, doc)
 		}
 		if err == nil {
 			out, err = w.Write(env.Context, intent)
