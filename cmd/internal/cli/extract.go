@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,10 +109,10 @@ func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfield
 	}
 	version := others[0].APIVersion
 	isOther := func(e managedfields.Entry) bool { return e.APIVersion != version }
-	if at := f.readAt(p, t, version); at != nil && !slices.ContainsFunc(others, isOther) {
-		return at
+	if slices.ContainsFunc(others, isOther) {
+		return t
 	}
-	return t
+	return cmp.Or(f.readAt(p, t, version), t)
 }
 
 // readAt returns the object at another API version; nil if it can't be read at that version.
