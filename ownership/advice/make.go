@@ -424,6 +424,17 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	return append(out, updaters...)
 }
 
+// ExtendSet lets kubectl extend the parent of an ApplySet, which does not name the kind or namespace of some objects.
+// way is how to run kubectl. If namespace is not "", the kubeconfig must have it, because kubectl looks for the parent
+// there.
+func ExtendSet(objects []string, way, namespace string) Suggestion {
+	if namespace != "" {
+		way = fmt.Sprintf("with %s as the namespace of the kubeconfig, %s", namespace, way)
+	}
+	return Suggestion{Why: fmt.Sprintf("the ApplySet's parent does not name the kind or namespace of %s, and only "+
+		"kubectl extends it; %s", strings.Join(objects, ", "), way)}
+}
+
 // Separate asks the user to find the two writers that use one manager name and alternate between two values.
 func Separate(manager string) Suggestion {
 	return Suggestion{Why: fmt.Sprintf("find the two writers that use the name %s: two replicas with different "+

@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 )
 
 // pruneFlags are the flags that select the objects that an apply with --prune would delete: kubectl's flags, and --app.
@@ -148,14 +149,14 @@ func (f *planFlags) checkNamed(unnamed []*place.Target) error {
 	}
 	way := "run: KUBECTL_APPLYSET=true kubectl apply --server-side --prune" +
 		shellArguments(append([]string{"--applyset=" + parts[0] + "/" + parts[len(parts)-1]}, flags...))
+	namespace := ""
 	switch {
 	case f.store != "":
 		way = "use a cluster and kubectl apply"
 	case isElsewhere && f.namespace() == "":
-		way = fmt.Sprintf("with %s as the namespace of the kubeconfig, %s", parts[1], way)
+		namespace = parts[1]
 	}
-	return fmt.Errorf("the ApplySet's parent does not name the kind or namespace of %s, and only kubectl extends it; %s",
-		strings.Join(titles, ", "), way)
+	return errors.New(advice.ExtendSet(titles, way, namespace).Why)
 }
 
 // severity orders deletions by their effect: a lower number is more severe.
