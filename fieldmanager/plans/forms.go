@@ -16,16 +16,24 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// maxForms is the maximal number of other forms that OtherForms tries, because each costs the defaults of an object.
-const maxForms = 32
+const (
+	// maxForms is the maximal number of other forms that OtherForms tries, because each costs the defaults of an object.
+	maxForms = 32
+	// maxFields is the maximal number of fields that OtherForms looks up, because each lookup may walk a long list.
+	maxFields = 256
+)
 
 // OtherForms returns the fields in conflict whose live value an applier may have written in another form: the server
 // has normalized a quantity, or set defaults in an atomic value. A server compares an intent with live before it
 // normalizes the intent. So the applier's next apply is in conflict with any manager that then owns live's form. The
-// arguments are those of [Resolve].
+// arguments are the same as for [Resolve]. To limit the time, OtherForms looks only at the first conflicts, and tries
+// only some forms.
 func OtherForms(
 	ctx context.Context, m *fieldmanager.FieldManager, live runtime.Object, found conflicts.Conflicts, options Options,
 ) (out []fieldpath.Path) {
+	if m == nil {
+		return nil
+	}
 	version := m.Kind().GroupVersion().String()
 	given, t, err := m.At(ctx, live, version)
 	if err != nil {
@@ -43,10 +51,15 @@ func OtherForms(
 	}
 	is := stored(given)
 	tries := maxForms
+	found = found[:min(len(found), maxFields)]
 	for i, c := range found {
 		isApplier := c.Owner.Operation == metav1.ManagedFieldsOperationApply && c.APIVersion == version
-		if _, exists := t.Get(given, c.Path); !isApplier || !exists || len(c.Path) < 2 {
+		if !isApplier || len(c.Path) < 2 {
 			continue
+		}
+		first := 0
+		if value, _ := t.Get(given, c.Path); !rewrite(trees.Copy(value), func(any) {}, &first) {
+			continue // without a copy of the whole object
 		}
 		share := max(tries/(len(found)-i), min(tries, 1)) // a large map leaves tries for the other fields
 		for n := 0; n < share; n++ {

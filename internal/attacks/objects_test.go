@@ -325,6 +325,13 @@ func everyFunction() map[string]func(odd) {
 				_ = plan.String()
 			}
 		}),
+		"fieldmanager/plans.OtherForms": live(func(a, _ runtime.Object) {
+			found := conflicts.Conflicts{{
+				Path: fieldpath.NewPath("spec", "replicas"), APIVersion: m.Kind().GroupVersion().String(),
+				Owner: managedfields.KeyOf("a", metav1.ManagedFieldsOperationApply, "", ""),
+			}}
+			_ = plans.OtherForms(ctx, m, a, found, plans.Options{Manager: "b", Defaults: true})
+		}),
 		"fieldmanager/plans.Resolve": live(func(a, b runtime.Object) {
 			share := func(all conflicts.Conflicts) []conflicts.Decision {
 				return slices.Repeat([]conflicts.Decision{conflicts.Share}, len(all))

@@ -173,7 +173,7 @@ func TestFindTakenFromSecret(t *testing.T) {
 		require.Contains(t, found[0].String(), `before, it was "***"`)
 	}
 	entry := after.GetManagedFields()
-	entry[0].FieldsV1.Raw = []byte(`{"f:data": {}}`)
+	entry[0].FieldsV1.SetRawString(`{"f:data": {}}`)
 	after.SetManagedFields(entry)
 	found, err := excess.FindTaken(p, before, after)
 	require.NoError(t, err)
