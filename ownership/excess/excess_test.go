@@ -172,9 +172,10 @@ func TestFindTakenFromSecret(t *testing.T) {
 		require.Len(t, found, 1)
 		require.Contains(t, found[0].String(), `before, it was "***"`)
 	}
-	entry := after.GetManagedFields()
-	entry[0].FieldsV1.SetRawString(`{"f:data": {}}`)
-	after.SetManagedFields(entry)
+	entries, _, err := unstructured.NestedSlice(after.Object, "metadata", "managedFields")
+	require.NoError(t, err)
+	entries[0].(map[string]any)["fieldsV1"] = map[string]any{"f:data": map[string]any{}}
+	require.NoError(t, unstructured.SetNestedSlice(after.Object, entries, "metadata", "managedFields"))
 	found, err := excess.FindTaken(p, before, after)
 	require.NoError(t, err)
 	require.Contains(t, found[0].String(), `before, it was {"password":"***"}`)
