@@ -160,7 +160,8 @@ func (h host) intent(w write) oracle.Intent {
 	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.Options{Subresource: w.subresource,
 		ResetFields: map[string]fieldpath.Filter{gv(w.version).String(): filter}}))
 	return oracle.Intent{
-		Tree: treeOf(w.obj), Type: must(types.Type(widgetKind(w.version))), Owned: must(m.FieldSet(context.Background(), w.obj)),
+		Tree: treeOf(w.obj), Type: must(types.Type(widgetKind(w.version))),
+		Owned: must(m.FieldSet(context.Background(), w.obj)),
 		Struct: h.name == "structs",
 	}
 }

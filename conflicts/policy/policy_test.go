@@ -21,7 +21,8 @@ import (
 var (
 	app      = fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "app"})
 	image    = append(fieldpath.NewPath("spec", "template", "spec", "containers"), app, fieldpath.FieldElement("image"))
-	tcp      = fieldpath.KeyElement(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+	tcp      = fieldpath.KeyElement(
+		fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
 	port     = append(fieldpath.NewPath("spec", "ports"), tcp)
 	replicas = fieldpath.NewPath("spec", "replicas")
 )
@@ -41,7 +42,8 @@ func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
 // and that it matches no other manager, whatever characters the names have. With [policy.Exactly] it matches no other
 // path (spec rule 15.4).
 func TestOddNames(t *testing.T) {
-	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ", "\n"}
+	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ",
+		"\n"}
 	for _, manager := range names {
 		for _, name := range names {
 			path := fieldpath.NewPath("data", name)
@@ -49,7 +51,8 @@ func TestOddNames(t *testing.T) {
 				path = append(path, fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: name}))
 			}
 			if manager == "*" {
-				path = append(path, fieldpath.KeyElement(fieldpath.KeyField{Name: "a" + name, Value: "x"}), fieldpath.ValueElement(name))
+				key := fieldpath.KeyElement(fieldpath.KeyField{Name: "a" + name, Value: "x"})
+				path = append(path, key, fieldpath.ValueElement(name))
 			}
 			requireMatches(t, path.String(), path, true)
 			requireMatches(t, policy.Exactly(path), path, true)
@@ -69,7 +72,8 @@ func TestOddNames(t *testing.T) {
 		for _, other := range append(names, "data", "a.data") {
 			for _, path := range []fieldpath.Path{
 				fieldpath.NewPath("data", other), fieldpath.NewPath("data", other, "x"), fieldpath.NewPath("data." + other),
-				append(fieldpath.NewPath("data"), fieldpath.ValueElement(other)), fieldpath.NewPath(other, "data"), fieldpath.NewPath("data"),
+				append(fieldpath.NewPath("data"), fieldpath.ValueElement(other)),
+				fieldpath.NewPath(other, "data"), fieldpath.NewPath("data"),
 				append(fieldpath.NewPath("data"), fieldpath.KeyElement(fieldpath.KeyField{Name: other, Value: name})),
 			} {
 				isBelow := len(path) > 1 && path[:2].Equal(fieldpath.NewPath("data", name))
@@ -120,7 +124,8 @@ func TestRules(t *testing.T) {
 		{"the object's name", policy.Rule{Names: []string{"web"}}, true},
 		{"another object's name", policy.Rule{Names: []string{"we"}}, false},
 		{"labels", policy.Rule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}}, true},
-		{"other labels", policy.Rule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "x"}}}, false},
+		{"other labels", policy.Rule{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "x"}}}, false},
 		{
 			"a selector that can't be", policy.Rule{LabelSelector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Is"}},
@@ -214,7 +219,8 @@ func TestQuoteKind(t *testing.T) {
 		for kind, want := range map[schema.GroupKind]bool{core: row.isCore, other: row.other} {
 			obj := &metav1.PartialObjectMetadata{}
 			obj.SetGroupVersionKind(kind.WithVersion("v1"))
-			require.Equal(t, want, p.Permits(obj, policy.Owner{Manager: "m"}, fieldpath.NewPath("spec")), "%s %s", row.pattern, kind)
+			got := p.Permits(obj, policy.Owner{Manager: "m"}, fieldpath.NewPath("spec"))
+			require.Equal(t, want, got, "%s %s", row.pattern, kind)
 		}
 	}
 }
@@ -260,7 +266,8 @@ func TestSeveralOwners(t *testing.T) {
 	require.Equal(t, "no rule matches", verdicts[1].String())
 	require.Empty(t, verdicts[1].As)
 	var none *policy.Policy
-	require.Equal(t, "no rule matches", none.Decide(deployment(), conflicts.Conflicts{conflict(replicas, "x")})[0].String())
+	undecided := none.Decide(deployment(), conflicts.Conflicts{conflict(replicas, "x")})
+	require.Equal(t, "no rule matches", undecided[0].String())
 }
 
 const file = `# a comment
@@ -299,8 +306,10 @@ func TestParse(t *testing.T) {
 		{"  managers:", "  manager:", `line 6: rules[0].manager: Forbidden: unknown field`},
 		{"decision: give-up\n  reason", "decision: giveup\n  reason",
 			`line 7: rules[0].decision: Unsupported value: "giveup": supported values: "force", "give-up", "refuse", "share"`},
-		{"- decision: force", "- reason: x", `line 10: rules[1].decision: Unsupported value: "": supported values: "force", "give-up", "refuse", "share"`},
-		{"fields: [.spec.replicas]", "fields: .spec.replicas", `line 5: rules[0].fields: Invalid value: expected a list, got string`},
+		{"- decision: force", "- reason: x",
+			`line 10: rules[1].decision: Unsupported value: "": supported values: "force", "give-up", "refuse", "share"`},
+		{"fields: [.spec.replicas]", "fields: .spec.replicas",
+			`line 5: rules[0].fields: Invalid value: expected a list, got string`},
 		{"fields: [.spec.replicas]", "fields: [.spec, spec]",
 			`line 5: rules[0].fields[1]: Invalid value: "spec": expected a path as conflicts name it, such as .spec.replicas`},
 		{"fields: [.spec.replicas]", "fields: [., '[']",
@@ -313,11 +322,13 @@ line 5: rules[0].fields[1]: Invalid value: "[": expected a path as conflicts nam
 			`line 11: rules[1].labelSelector: Invalid value: "": "Is" is not a valid label selector operator`},
 		{"kind: Deployment, ", "", `line 12: examples[0].object.kind: Required value`},
 		{"field: .spec", "field: spec",
-			`line 14: examples[0].field: Invalid value: "spec.replicas": expected a path as conflicts name it, such as .spec.replicas`},
+			`line 14: examples[0].field: Invalid value: "spec.replicas": ` +
+				`expected a path as conflicts name it, such as .spec.replicas`},
 		{"owner: {manager: kube-controller-manager,", "owner: {", `line 13: examples[0].owner.manager: Required value`},
 		{"operation: Update, subresource", "operation: Patch, subresource",
 			`line 13: examples[0].owner.operation: Unsupported value: "Patch": supported values: "Apply", "Update"`},
-		{"decision: give-up\n  reason", "decision: give-up\n  decision: force\n  reason", `line 8: key "decision" already set in map`},
+		{"decision: give-up\n  reason", "decision: give-up\n  decision: force\n  reason",
+			`line 8: key "decision" already set in map`},
 		{file, "rules: x", `line 1: rules: Invalid value: expected a list, got string`},
 		{file, "- x", `line 1: expected an object`},
 	} {

@@ -152,7 +152,7 @@ type Result struct {
 	Object *unstructured.Unstructured
 	// ManagedFields are the entries of Object.
 	ManagedFields managedfields.Entries
-	// Conflicts are the conflicts because of which an apply was rejected. It is nil if the write succeeded (forced
+	// Conflicts are the conflicts that caused the rejection of an apply. It is nil if the write succeeded (forced
 	// applies, too), or was rejected for another reason.
 	Conflicts conflicts.Conflicts
 	// Err is the error of the write, which may be Conflicts; nil if it succeeded.

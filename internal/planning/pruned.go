@@ -17,7 +17,7 @@ import (
 // to and the application's manager.
 type Pruned struct {
 	*Target
-	By          []string // first the manager because of which the object would be deleted
+	By          []string // the first manager is the reason for the deletion
 	Application string   // the record with the object, as in "the inventory of …"
 }
 

@@ -145,7 +145,7 @@ func (t *Tracker) observe(next *snapshot, writer Side, when time.Time) []Finding
 	}
 	touched := next.touchedSince(h.last)
 	changes, isIdle := changesBetween(h.last, next, touched, writer)
-	isIdle = isIdle && !h.isBehind // the write may revert changes of a version of which only the Scale was observed
+	isIdle = isIdle && !h.isBehind // the write may revert a change that was seen only in the Scale
 	h.last, h.isBehind = next, false
 	var found []Finding
 	for _, c := range changes {

@@ -32,7 +32,8 @@ func TestApplySet(t *testing.T) {
 	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\nrules: []\n---\n"
 	apply := func(manifest string) string {
 		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
-		command := exec.Command(kubectl, append([]string{"apply", "--server-side", "--applyset", "configmaps/shop"}, common...)...)
+		command := exec.Command(kubectl,
+			append([]string{"apply", "--server-side", "--applyset", "configmaps/shop"}, common...)...)
 		command.Env = append(os.Environ(), "KUBECTL_APPLYSET=true")
 		out, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", out)
