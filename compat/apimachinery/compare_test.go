@@ -161,7 +161,7 @@ func (h host) intent(w write) oracle.Intent {
 		ResetFields: map[string]fieldpath.Filter{gv(w.version).String(): filter}}))
 	return oracle.Intent{
 		Tree: treeOf(w.obj), Type: must(types.Type(widgetKind(w.version))),
-		Owned: must(m.FieldSet(context.Background(), w.obj)),
+		Owned:  must(m.FieldSet(context.Background(), w.obj)),
 		Struct: h.name == "structs",
 	}
 }

@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	app      = fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "app"})
-	image    = append(fieldpath.NewPath("spec", "template", "spec", "containers"), app, fieldpath.FieldElement("image"))
-	tcp      = fieldpath.KeyElement(
+	app   = fieldpath.KeyElement(fieldpath.KeyField{Name: "name", Value: "app"})
+	image = append(fieldpath.NewPath("spec", "template", "spec", "containers"), app, fieldpath.FieldElement("image"))
+	tcp   = fieldpath.KeyElement(
 		fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
 	port     = append(fieldpath.NewPath("spec", "ports"), tcp)
 	replicas = fieldpath.NewPath("spec", "replicas")
@@ -42,8 +42,8 @@ func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
 // and that it matches no other manager, whatever characters the names have. With [policy.Exactly] it matches no other
 // path (spec rule 15.4).
 func TestOddNames(t *testing.T) {
-	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä", " ",
-		"\n"}
+	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä",
+		" ", "\n"}
 	for _, manager := range names {
 		for _, name := range names {
 			path := fieldpath.NewPath("data", name)
