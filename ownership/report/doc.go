@@ -31,7 +31,8 @@
 //
 // Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that only a server sets
 // (spec rule 2.7), and fields with their defaults, are not counted. Entries of all versions are compared by path,
-// without conversion. For objects without a type, unowned fields are not counted.
+// without conversion. Without a converter, fields that an entry may own under other paths of its version are not
+// counted. For objects without a type, unowned fields are not counted.
 //
 // Shared fields are the leaves that are in entries of at least two managers. Several entries of the same manager do
 // not share fields with each other.

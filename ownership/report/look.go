@@ -137,6 +137,9 @@ func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	r.gone[key] = totals
 }
 
+// metadata contains the path whose fields are the same at all versions.
+var metadata = fieldpath.NewSet(fieldpath.NewPath("metadata"))
+
 // compareOwners counts unowned and shared fields.
 func (l *look) compareOwners() {
 	var owned, shared *fieldpath.Set
@@ -152,7 +155,8 @@ func (l *look) compareOwners() {
 	if err != nil {
 		return
 	}
-	unowned := t.FieldSet(l.u.Object).Difference(managedfields.Unowned()).Difference(owned)
+	fields := t.FieldSet(l.u.Object)
+	unowned := fields.Difference(managedfields.Unowned()).Difference(owned)
 	wholes := fieldsets.Wholes{FieldSet: func(version string) *fieldpath.Set {
 		kind := schema.FromAPIVersionAndKind(version, l.u.GetKind())
 		if t, err := l.object.Types.Type(kind); err == nil {
@@ -161,7 +165,17 @@ func (l *look) compareOwners() {
 		return nil
 	}}
 	for i := range l.others {
-		unowned = unowned.Difference(wholes.Within(unowned, l.others[i].Owned(), l.others[i].APIVersion))
+		e := &l.others[i]
+		unowned = unowned.Difference(wholes.Within(unowned, e.Owned(), e.APIVersion))
+		there := wholes.FieldSet(e.APIVersion)
+		missing := e.Owned().RecursiveDifference(metadata).Difference(fields).Difference(there)
+		switch {
+		case l.object.Converter != nil || there == nil || missing.IsEmpty():
+		case e.Subresource == "": // the missing paths may be paths of these fields, because a server converts the object
+			unowned = unowned.AtOrBelow(metadata)
+		default:
+			unowned = unowned.RecursiveDifference(fieldpath.NewSet(fieldpath.NewPath(e.Subresource)))
+		}
 	}
 	l.example.Unowned = leafCount(defaulted.Without(t, l.u.Object, unowned, l.object.Defaulter))
 }

@@ -3,22 +3,26 @@ package report_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/report"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -202,6 +206,48 @@ spec:
 `), &tree))
 	s := summarize(options(), report.Object{Tree: tree, Types: openapi.Builtin()})
 	require.Equal(t, report.Count{Objects: 1, Fields: 1}, s.Unowned)
+}
+
+// deduced has the deduced type for the versions in it.
+type deduced []string
+
+func (d deduced) Type(gvk schema.GroupVersionKind) (*typed.Type, error) {
+	if slices.Contains(d, gvk.Version) {
+		return typed.Deduced(), nil
+	}
+	return nil, errors.New("expected a known version, got " + gvk.Version)
+}
+
+// TestUnownedOfOtherVersions: fields that an entry may own under another path of its version are not counted.
+func TestUnownedOfOtherVersions(t *testing.T) {
+	for _, row := range []struct {
+		version, subresource, fields string
+		want                         int
+		why                          string
+	}{
+		{"v1", "", `{"f:spec": {"f:a": {}, "f:old": {}}}`, 1, ".spec.b and .status.c may be .spec.old; labels are no part"},
+		{"v1", "", `{"f:spec": {"f:a": {}}}`, 3, "the object has all fields of the entry"},
+		{"v1", "", `{"f:metadata": {"f:annotations": {"f:old": {}}}}`, 4, "metadata has the same paths at all versions"},
+		{"v1", "status", `{"f:status": {"f:old": {}}}`, 3, "the entry owns only fields in .status"},
+		{"v2", "", `{"f:spec": {"f:old": {}}}`, 4, "the version of the object: the entry owns a removed field"},
+		{"v0", "", `{"f:spec": {"f:old": {}}}`, 4, "servers ignore entries of removed versions"},
+	} {
+		tree := map[string]any{}
+		require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, `{apiVersion: x/v2, kind: X, spec: {a: 1, b: 2}, status: {c: 3},
+			metadata: {name: x, labels: {a: b}, managedFields: [{manager: m, operation: Apply, apiVersion: x/%s,
+			subresource: %q, fieldsType: FieldsV1, fieldsV1: %s}]}}`, row.version, row.subresource, row.fields), &tree))
+		s := summarize(options(), report.Object{Tree: tree, Types: deduced{"v1", "v2"}})
+		require.Equal(t, row.want, s.Unowned.Fields, row.why)
+		s = summarize(options(), report.Object{Tree: tree, Types: deduced{"v1", "v2"}, Converter: converter{}})
+		require.GreaterOrEqual(t, s.Unowned.Fields, 3, "with a converter: "+row.why)
+	}
+}
+
+// converter is the converter of a kind whose versions all have the same fields.
+type converter struct{}
+
+func (converter) Convert(_ context.Context, obj runtime.Object, _ schema.GroupVersion) (runtime.Object, error) {
+	return obj, nil
 }
 
 // Malformed objects, which a server would not return, are counted and do not cause a panic.
