@@ -34,18 +34,11 @@ func (t *Type) setDefaults(v any, depth int, left *int) any {
 	return v
 }
 
-// mayHold reports whether the type allows the shape of a default. Kubernetes 1.28 and older publish {} as the default
-// of times, which are scalars.
-func (t *Type) mayHold(v any) bool {
-	_, isMap := v.(map[string]any)
-	return !isMap || t.Map != nil || t.Scalar == 0
-}
-
 func (m *Map) setDefaults(entries map[string]any, depth int, left *int) map[string]any {
 	out := entries
 	for name, field := range m.fields {
 		v, exists := entries[name]
-		if field.Default != nil && (!exists || v == nil && !field.Nullable) && m.typeOf(name).mayHold(field.Default) {
+		if field.Default != nil && (!exists || v == nil && !field.Nullable) {
 			if *left--; *left < 0 {
 				break
 			}

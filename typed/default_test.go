@@ -27,8 +27,7 @@ func TestDefault(t *testing.T) {
 		"ports":  {Type: &typed.Type{List: typed.KeyedList(port, "port")}},
 		"plain":  {Type: &typed.Type{List: typed.AtomicList(port)}},
 		"sealed": {Type: &typed.Type{Map: typed.NewMap(nil, limits).WithAtomic(true)}},
-		"bare":   {Default: map[string]any{}},            // without a type
-		"time":   {Type: str, Default: map[string]any{}}, // as published by Kubernetes 1.28; never set
+		"bare":   {Default: map[string]any{}}, // without a type
 	}, str)}
 	full := map[string]any{
 		"size": int64(1), "choice": "a", "limits": map[string]any{"cpu": "1"}, "bare": map[string]any{},

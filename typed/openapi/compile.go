@@ -62,8 +62,9 @@ type compiler struct {
 	preserve bool // all structs accept undeclared fields
 	isWhole  bool // a reference to a missing model, an unknown extension and a default of another type are faults
 
-	order []string // names of models, sorted: the order of errors
-	named map[string]*typed.Type
+	models map[string]*spec.Schema
+	order  []string // names of models, sorted: the order of errors
+	named  map[string]*typed.Type
 	// overrides has the copies; each is empty until the end.
 	overrides map[override]*typed.Type
 	errs      []error // each a *SchemaError
@@ -84,7 +85,7 @@ type override struct {
 
 // compileModels compiles models, which may refer to known types, and returns their compiler.
 func compileModels(models map[string]*spec.Schema, known map[string]*typed.Type, c compiler) *compiler {
-	c.order = slices.Sorted(maps.Keys(models))
+	c.models, c.order = models, slices.Sorted(maps.Keys(models))
 	c.named = make(map[string]*typed.Type, len(models)+len(known))
 	c.overrides = map[override]*typed.Type{}
 	maps.Copy(c.named, known)
@@ -264,6 +265,9 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 			c.fail("default", "the default is nested too deep")
 			property.Default = nil
 		}
+		if c.isZero(property) {
+			property.Default = nil
+		}
 		out[name] = typed.Field{Type: t, Default: plain(property.Default), Nullable: property.Nullable}
 		if c.isWhole && t.Scalar != 0 && property.Default != nil {
 			if err := t.Validate(out[name].Default, typed.Rules{}); err != nil {
@@ -273,6 +277,16 @@ func (c *compiler) properties(m *spec.Schema, preserve bool) map[string]typed.Fi
 		c.up()
 	}
 	return out
+}
+
+// isZero reports whether the default of a property is the zero value of a Go struct that a server stores as a scalar.
+// Kubernetes 1.28 and older publish {} as the default of such structs: of Time, IntOrString and Quantity.
+func (c *compiler) isZero(property *spec.Schema) bool {
+	if d, isMap := property.Default.(map[string]any); !isMap || len(d) > 0 {
+		return false
+	}
+	m := c.models[modelOf(property)]
+	return m != nil && (len(m.OneOf) > 0 || len(m.Type) > 0 && m.Type[0] != "object" && m.Type[0] != "array")
 }
 
 func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {

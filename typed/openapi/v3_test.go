@@ -30,6 +30,24 @@ func TestCompileV3(t *testing.T) {
 	require.Equal(t, text, Union(second, first).TypeFor(k).List.Elem())
 }
 
+// TestZeroDefaults: Kubernetes 1.28 and older publish {} as the default of structs that are stored as scalars.
+func TestZeroDefaults(t *testing.T) {
+	property := func(model string) string {
+		return `{"allOf": [{"$ref": "#/components/schemas/` + model + `"}], "default": {}}`
+	}
+	types, err := CompileV3(documentOf(`{
+		"IntOrString": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+		"Time": {"type": "string", "format": "date-time"},
+		"Spec": {"type": "object", "properties": {"a": {"type": "string"}}},
+		"JSON": {},
+		"K": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}],
+			"properties": {"port": ` + property("IntOrString") + `, "time": ` + property("Time") + `,
+				"spec": ` + property("Spec") + `, "any": ` + property("JSON") + `}}}`))
+	require.NoError(t, err)
+	k := types.TypeFor(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"})
+	require.Equal(t, map[string]any{"spec": map[string]any{}, "any": map[string]any{}}, k.Default(map[string]any{}))
+}
+
 func TestCompileV3Errors(t *testing.T) {
 	rows := []struct{ name, why, document, want string }{
 		{"no JSON", "", `{"openapi" 3}`, "not an OpenAPI v3 document: invalid character"},
