@@ -54,7 +54,7 @@ type Kind struct {
 	Subresource string
 	// Struct means that live objects are Go structs; otherwise they are unstructured. Only Pods can be Go structs.
 	Struct bool
-	// Canonical means that Tenure treats values with the same meaning as equal. Upstream has no such feature.
+	// Canonical means that, for Tenure, values with the same meaning are equal. Upstream has no such feature.
 	Canonical bool
 }
 
