@@ -7,5 +7,5 @@
 //	benchmarks/compare-branches.sh BASE    Tenure of this tree beside the revision BASE, by benchstat
 //
 // The package itself has only tests. They require that both engines return the same result for every workload, so that
-// they are known to do the same work.
+// neither engine does less work.
 package benchmarks

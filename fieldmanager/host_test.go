@@ -28,7 +28,7 @@ func Example_host() {
 		panic(err)
 	}
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Recipe"}
-	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) } // without one, it is time.Now
+	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) } // nil means time.Now
 	m, err := fieldmanager.New(kind, types, fieldmanager.Options{Clock: clock})
 	if err != nil {
 		panic(err)
@@ -82,7 +82,7 @@ func (h host) write(manager, verb, fields string) {
 		options := fieldmanager.ApplyOptions{Manager: manager, Force: verb == "force"}
 		result, err = h.m.Apply(context.Background(), live, given, options)
 	}
-	if err != nil { // apierrors.IsConflict(err) tells a conflict, and errors.As finds its conflicts.Conflicts
+	if err != nil { // apierrors.IsConflict(err) reports a conflict, and errors.As finds its conflicts.Conflicts
 		fmt.Printf("%s %s: %v\n", manager, verb, err)
 		return
 	}

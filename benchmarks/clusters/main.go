@@ -84,7 +84,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// measure measures verbs in a cluster of n Deployments.
+// measure runs and measures subcommands in a cluster with n Deployments.
 func (b *bench) measure(ctx context.Context, n int) error {
 	given, changed := filepath.Join(b.folder, "given.yaml"), filepath.Join(b.folder, "changed.yaml")
 	rules := filepath.Join(b.folder, "policy.yaml")
@@ -128,7 +128,7 @@ permissions:
     fields: [.spec]
 `
 
-// deployment is the format of a manifest, with verbs for the name and the tag of the image.
+// deployment is the format of a manifest. Its verbs are the Deployment's name and the image's tag.
 const deployment = `---
 apiVersion: apps/v1
 kind: Deployment

@@ -199,7 +199,7 @@ func (s spent) each(d time.Duration) time.Duration { return d / time.Duration(s.
 // own is the number of objects to which each client writes in turn.
 const own = 8
 
-// measure lets all clients send a workload's requests for some time, and adds the cost to into.
+// measure lets all clients send a workload's requests for some time, and adds the requests' cost to *into.
 func (s *server) measure(ctx context.Context, b *bench, load workload, isFirst bool, into *spent) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops the watches

@@ -6,8 +6,9 @@ import (
 )
 
 // WithoutManagedFields removes the managed fields from obj, an unstructured object, calls f, and then restores the
-// managed fields. It is for functions that read and write the metadata of obj through Go structs: they would decode and
-// encode every FieldsV1 twice, without changing it. If f fails, obj gets back its original metadata.
+// managed fields. It is for functions that read and write the metadata of obj through Go structs. With managed fields,
+// such a function would decode and encode every FieldsV1 twice, without changing it. If f fails, obj gets back its
+// original metadata.
 //
 // In modes other than Tenure, and if a Go struct would change the managed fields, WithoutManagedFields only calls f.
 func WithoutManagedFields(obj map[string]any, f func() error) error {

@@ -45,7 +45,7 @@ func readEntries(list []any) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	return entries, true
 }
 
-// setText sets a field of an entry to a text. [isKeptText] must be true for it.
+// setText sets a field of an entry to a text. [isKeptText] must be true for key and text.
 func setText(e *metav1.ManagedFieldsEntry, key, text string) {
 	switch key {
 	case "manager":

@@ -18,17 +18,17 @@ var answers = sync.OnceValue(func() bool {
 	return err == nil && mode == Tenure
 })
 
-// ReadsIntents reports whether the server must decode intents by an [Intent], which is the case in the mode Tenure.
+// ReadsIntents reports whether the server must decode intents with an [Intent]. It must do so only in the mode Tenure.
 func ReadsIntents() bool { return answers() }
 
-// Intent decodes the intent of one apply, in YAML or JSON, once.
+// Intent decodes the intent of one apply, in YAML or JSON. Without Intent, a server decodes each intent twice.
 //
 // A server calls [Intent.Decode] in place of a lenient YAML decoder, to get the intent, and [Intent.Check] in place
 // of a strict one, to get warnings about duplicate keys.
 //
-// Clients send JSON that has the same meaning in YAML. Decode reads it as JSON, which takes a fraction of the time, and
-// returns the same values and errors. All other input is passed to the YAML decoders. When an apply is retried, Decode
-// is called again and decodes again, because the caller may have changed the first result.
+// Most clients send JSON that has the same meaning in YAML. Decode reads such text as JSON, which takes a fraction of
+// the time, and returns the same values and errors. Decode passes all other input to the YAML decoders. When an apply
+// is retried, the server calls Decode again, which decodes again, because the server may have changed the first result.
 type Intent struct {
 	lenient, strict Unmarshal
 	isStrict        bool // true only if strict would accept the text that Decode read last

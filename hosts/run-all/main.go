@@ -1,7 +1,7 @@
 // Command run-all runs the test suites of Kubernetes, client-go and controller-runtime with Tenure.
 //
 //	go run ./hosts/run-all --quick
-//	go run ./hosts/run-all --versions   # the command's tests on kube-apiservers of many versions instead
+//	go run ./hosts/run-all --versions   # instead, tests of the command tenure on many versions of kube-apiserver
 //
 // The tests come unmodified from the module cache. The modules that they test are patched as for kube-apiserver, see
 // package seam. See doc/embedding.md.
@@ -159,7 +159,7 @@ func (r *runner) write(name string) (*tree.Tree, error) {
 	return t, t.AddFile(gomod.Kubernetes, r.version, "api/openapi-spec/swagger.json")
 }
 
-// assets builds the command, and returns the folder that tenure envtest writes.
+// assets builds the command tenure, and returns the folder that tenure envtest writes.
 func (r *runner) assets(ctx context.Context) (string, error) {
 	envtest := exec.CommandContext(ctx, "go", "run", "./tenure", "envtest")
 	envtest.Dir, envtest.Stderr = filepath.Join(r.root, "cmd"), os.Stderr

@@ -11,8 +11,8 @@ import (
 // suite is a third-party test suite in the module cache.
 type suite struct {
 	name string
-	// tree is the name of the modules to test with. kubernetes and libraries are modules with Tenure. stock has the
-	// published libraries. In wrapped, clients respond to dry runs of applies themselves.
+	// tree is the name of the modules to test with: kubernetes and libraries have Tenure, stock has the published
+	// libraries, and wrapped has clients that respond to dry runs of applies themselves.
 	tree     string
 	packages []string
 	args     []string // for go test

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
 
-// versions are the kube-apiserver versions that the command is tested with, one for each minor version.
+// versions are the kube-apiserver versions with which the command tenure is tested, one for each minor version.
 var versions = []string{
 	"v1.26.15", "v1.27.16", "v1.28.15", "v1.29.15", "v1.30.14", "v1.31.14", "v1.32.13", "v1.33.5", "v1.34.4", "v1.35.4",
 	"v1.36.3", "v1.37.2",

@@ -27,7 +27,7 @@ const (
 	ofError         aspect = "error"
 )
 
-// difference is one difference of a write.
+// difference is one difference between the engines' results for a write.
 type difference struct {
 	of aspect
 	// number is a number in doc/differences.md, or unexplained.

@@ -144,8 +144,7 @@ func (a *answers) prunesElsewhere(w *write) bool {
 	})
 }
 
-// throughVersions returns the intent after conversions to the versions of entries and back; nil if a conversion
-// fails.
+// throughVersions returns the intent after conversions to the versions of entries and back; nil if a conversion fails.
 func (w *write) throughVersions(a *answers) map[string]any {
 	kind := w.of.kind
 	obj := copyOf(w.obj)

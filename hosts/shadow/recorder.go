@@ -138,8 +138,8 @@ type write struct {
 	at, ended time.Time
 }
 
-// begin starts the record of a write, with copies of its input. It returns nil if the write is not sampled or the
-// queue is full.
+// begin starts the record of a write, with copies of its input. It returns nil if the write is not sampled, the queue
+// is full, or an object can't be copied.
 func (r *recorded) begin(op operation, live, obj runtime.Object, manager string, force bool) *write {
 	recorder := r.recorder
 	if recorder.options.Rate < 1 && recorder.sample() >= recorder.options.Rate {
@@ -221,7 +221,7 @@ func (r *recorded) UpdateNoErrors(live, obj runtime.Object, manager string) runt
 	return out
 }
 
-// failing replaces a Writer that could not be created: all writes to failing fail.
+// failing replaces a Writer that could not be created. Apply and Update return the error of the creation.
 type failing struct{ err error }
 
 func (f failing) Apply(_, _ runtime.Object, _ string, _ bool) (runtime.Object, error) {

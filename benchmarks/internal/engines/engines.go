@@ -52,9 +52,9 @@ type Kind struct {
 	// Subresource is status or empty. A write to the status resets the spec; a write to the main resource resets the
 	// status.
 	Subresource string
-	// Struct means that live objects are Go structs; otherwise they are unstructured. It is only for Pods.
+	// Struct means that live objects are Go structs; otherwise they are unstructured. Only Pods can be Go structs.
 	Struct bool
-	// Canonical means that Tenure treats values with the same meaning as equal. Upstream has no such feature.
+	// Canonical means that, for Tenure, values with the same meaning are equal. Upstream has no such feature.
 	Canonical bool
 }
 

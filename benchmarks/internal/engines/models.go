@@ -46,7 +46,7 @@ const fleetModel = `{
 }`
 
 // document returns the group version of the embedded document that has k's model. The model of the custom type needs
-// the model of ObjectMeta, so models adds it to a small document that has ObjectMeta.
+// the model of ObjectMeta, so [Kind.models] adds the custom type to a small document that has ObjectMeta.
 func (k Kind) document() schema.GroupVersion {
 	if k.custom() {
 		return schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}

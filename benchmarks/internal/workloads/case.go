@@ -41,7 +41,8 @@ type Case struct {
 
 // Body is one operation with one engine.
 type Body struct {
-	// Input returns a new object for each run that Run may change; nil if Run changes nothing. It is not timed.
+	// Input returns, for each call of Run, a new object that Run may change. Input is nil if Run changes nothing. Calls
+	// of Input are not timed.
 	Input func() runtime.Object
 	// Run runs the operation. The result is an object, bytes or a conflict; nil if there is nothing to compare.
 	Run func(input runtime.Object) (any, error)

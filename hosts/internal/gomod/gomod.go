@@ -24,7 +24,7 @@ const Kubernetes = "k8s.io/kubernetes"
 type Pins struct {
 	// Version is the version of Kubernetes, such as v1.37.2.
 	Version string
-	// Go and Godebug are the values of the directives in its go.mod.
+	// Go and Godebug are the values of the directives go and godebug in Kubernetes' go.mod.
 	Go      string
 	Godebug []string
 	// Modules are the versions of all modules, including k8s.io/kubernetes, by path.

@@ -137,8 +137,8 @@ func (t *Tree) WriteLinked(root string) ([]Patched, error) {
 	return t.link(Linked, root, staged, seam.Modules(), nil)
 }
 
-// WriteLibraries writes a main module with Tenure that requires Kubernetes' libraries and the given modules, which
-// use them. The tree must come from [OpenLibraries].
+// WriteLibraries writes a main module with Tenure that requires Kubernetes' libraries and the given modules, which use
+// these libraries. The tree must come from [OpenLibraries].
 func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched, error) {
 	modules := seam.Modules()
 	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
