@@ -5,9 +5,9 @@
 // Hooks.Default. It tracks managed fields and calls Hooks.Mutate, then mutating admission policies and webhooks. It
 // sets the rest of the metadata, validates the object and calls Hooks.Validate, then validating admission policies and
 // webhooks. If the object changes after a mutating webhook or policy with reinvocationPolicy IfNeeded was called, the
-// server calls Hooks.Mutate a second time, and then such policies and webhooks. Webhooks and policies also see CONNECT,
-// the operation of exec, attach, portforward and proxy. Hooks do not see CONNECT, because a CONNECT request has options
-// but no object.
+// server calls Hooks.Mutate a second time, and then these policies and webhooks. Webhooks and policies also see
+// CONNECT, the operation of exec, attach, portforward and proxy. Hooks do not see CONNECT, because a CONNECT request
+// has options but no object.
 package admission
 
 import (

@@ -197,8 +197,8 @@ func (o *opener) allocators(g group) (ipallocator.Interface, portallocator.Inter
 	return addresses, ports, nil
 }
 
-// unreachable is the transport to Pods, nodes and endpoints. None of them exist, and clients choose their addresses, so
-// unreachable never connects. It fails like a connection to a port on which nothing listens.
+// unreachable is the transport to Pods, nodes and endpoints. No Pod and no node runs, and clients may store any address
+// for them, so unreachable never connects. It fails like a connection to a port on which nothing listens.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(r *http.Request) (*http.Response, error) {

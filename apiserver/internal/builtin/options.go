@@ -113,7 +113,7 @@ func StorageCodec(
 		memory, "tenure")
 }
 
-// codecs are the codecs of a scheme with another defaulter.
+// codecs are the codecs of a scheme, but they set defaults with the group's defaulter.
 type codecs struct {
 	serializer.CodecFactory
 	group group

@@ -92,7 +92,7 @@ type compiledPolicy[E any] struct {
 	E       E
 }
 
-// list returns the policies, sorted by name, with their bindings, sorted by name.
+// list returns the policies with their bindings. It sorts both by name.
 func (s *policySource[P, B, E]) list() []generic.PolicyHook[P, B, E] {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -86,7 +86,7 @@ var (
 	}
 )
 
-// proxied is the name of subresources that support all methods, also at any path below them.
+// proxied is the name of subresources that support all methods, at their own path and at all paths below it.
 const proxied = "proxy"
 
 // newRoutes returns the routes of a resource.

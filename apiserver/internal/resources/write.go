@@ -103,8 +103,8 @@ func (r *Resource) Context(ctx context.Context, verb, namespace string) context.
 var ErrStays = errors.New("objects wait for their finalizers")
 
 // RemoveAll deletes the objects in a namespace, or in all namespaces if namespace is empty. The grace period is 0,
-// because there is no kubelet, which could end a grace period. If validate is not nil, RemoveAll calls it for each
-// object. If objects with finalizers remain, the error contains ErrStays.
+// because no kubelet runs that could end a grace period. If validate is not nil, RemoveAll calls it for each object. If
+// objects with finalizers remain, the error contains ErrStays.
 func (r *Resource) RemoveAll(ctx context.Context, namespace string, validate rest.ValidateObjectFunc) error {
 	e, err := r.Endpoint("")
 	if err != nil {

@@ -31,7 +31,7 @@ type Event struct {
 //	unread == 0: every write up to store.revision has been read
 //	unread > 0:  every write before the revision unread has been read
 //
-// Only one goroutine may use a Cursor. It may change unread while it holds mu for reading.
+// Only one goroutine may use a Cursor. This goroutine may change unread while it holds mu for reading.
 type Cursor struct {
 	store  *Store
 	span   span

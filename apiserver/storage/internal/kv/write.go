@@ -25,8 +25,9 @@ type write struct {
 	err       error
 }
 
-// Put sets the value of a key. The caller must not change value afterwards. The key expires at expires, in nanoseconds
-// since 1970; 0 means never. If Put returns an error, the write may or may not have been done.
+// Put sets the value of a key. The caller must not change value afterwards. The parameter expires is the time at which
+// the key expires, in nanoseconds since 1970; 0 means never. If Put returns an error, the write may or may not have
+// been done.
 func (s *Store) Put(key string, value []byte, expires, expected int64) (Result, error) {
 	v := &Version{Key: key, Size: len(value), Expires: expires}
 	v.value.Store(&value)
@@ -170,7 +171,7 @@ func (s *Store) apply(versions []*Version) {
 }
 
 // Append adds the writes of another store to the history. versions are all writes up to revision that are not in the
-// history yet. A store with Append must have no other writes.
+// history yet. If Append is used, the store must have no other writes.
 func (s *Store) Append(versions []*Version, revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
