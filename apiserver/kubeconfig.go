@@ -28,8 +28,8 @@ const contextName = "tenure"
 func (r *Running) Context() string { return r.context }
 
 // WriteKubeconfig adds a context for the server to a kubeconfig and returns the context's name. It also adds a context
-// for each of Options.Users, with the name USER@CONTEXT; CONTEXT is the server's context. It creates the file if
-// necessary and sets its mode to 0600. In a file that it creates, the server's context is the current context. In an
+// for each of Options.Users, named USER@CONTEXT, where CONTEXT is the name of the server's context. It creates the file
+// if necessary and sets its mode to 0600. In a file that it creates, the server's context is the current context. In an
 // existing file, it neither sets nor changes the current context, and keeps other contexts, because the file may belong
 // to the user or to another server. It replaces contexts that it wrote for servers that have ended, but never contexts
 // of other clusters.

@@ -40,14 +40,14 @@ type Options struct {
 	Hooks admission.Hooks
 
 	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. Before the server
-	// accepts requests, it stores those of them that do not exist yet. It sets their defaults and validates them, but
-	// calls no admission. It also stores fields that clients can't set, such as status, uid, creationTimestamp,
-	// generation, managedFields, and a deletionTimestamp with finalizers. It ignores their resourceVersion. Objects may be
+	// accepts requests, it stores these objects, unless they exist. It sets their defaults and validates them, but calls
+	// no admission. It also stores fields that clients can't set, such as status, uid, creationTimestamp, generation,
+	// managedFields, and a deletionTimestamp with finalizers. It ignores the resourceVersion of an object. Objects may be
 	// Go structs or unstructured; the server does not change the caller's objects.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	Objects     []runtime.Object
-	// Scheme maps the types of Go structs to kinds, for Go structs in Objects that have an empty TypeMeta. It need not
-	// contain the built-in kinds.
+	// If a Go struct in Objects has an empty TypeMeta, Scheme must contain the type of the struct. Scheme need not contain
+	// the types of built-in kinds.
 	Scheme *runtime.Scheme
 	// Bootstrap selects which of kube-apiserver's own objects the server creates.
 	Bootstrap Bootstrap
@@ -115,8 +115,8 @@ type Options struct {
 	// Listen is the address for Start; the default is a free port of 127.0.0.1. Without Hosts, it
 	// must be a loopback address.
 	Listen string
-	// Listeners are the listeners that Start uses in place of Listen, on any addresses. The server closes them. Config
-	// uses the first of them.
+	// Listeners are the listeners that Start uses in place of Listen. They may have any addresses. The server closes them.
+	// Config uses the first of them.
 	Listeners []net.Listener
 	// Certificate is the serving certificate for Start. The default is a certificate for loopback, signed by the server's
 	// own CA. Config trusts the chain of the certificate.

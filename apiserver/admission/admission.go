@@ -65,7 +65,7 @@ type Hooks struct {
 	// ResolveService returns the URL of a Service that a webhook names in its clientConfig. If it is nil, the server can
 	// only reach Services of type ExternalName.
 	ResolveService func(namespace, name string, port int32) (*url.URL, error)
-	// Convert replaces the conversion webhooks of CustomResourceDefinitions with strategy Webhook. If it is nil, the
+	// The server calls Convert in place of the conversion webhooks of CustomResourceDefinitions. If Convert is nil, the
 	// server calls the webhooks.
 	Convert Converter
 	// Validate returns an error to reject a write, or warnings for the client. For a field.ErrorList, return the result
@@ -74,7 +74,7 @@ type Hooks struct {
 	Validate func(ctx context.Context, w *Write) (warnings []string, err error)
 }
 
-// A Converter converts custom resources of CustomResourceDefinitions with strategy Webhook.
+// A Converter converts the custom resources of CustomResourceDefinitions whose conversion strategy is Webhook.
 type Converter interface {
 	// Convert converts the objects of a ConversionReview to a version (group/version), and returns the results in the same
 	// order, one for each object. It may change the objects. Except for labels and annotations, the results must have the

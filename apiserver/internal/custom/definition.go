@@ -49,7 +49,8 @@ type Options struct {
 }
 
 // A Definition is a CustomResourceDefinition that is served. It is immutable. It does not keep the definition's
-// schemas, which take most of its memory: the first request for the kind reads and compiles them.
+// schemas, because they would take most of its memory. The first request for the kind reads the schemas and compiles
+// them.
 type Definition struct {
 	crd     *apiextensionsv1.CustomResourceDefinition // without schemas
 	read    func() (*apiextensionsv1.CustomResourceDefinition, error)
