@@ -46,8 +46,8 @@ type Options struct {
 	// Go structs or unstructured; the server does not change the caller's objects.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	Objects     []runtime.Object
-	// If a Go struct in Objects has an empty TypeMeta, Scheme must contain the type of the struct. Scheme need not contain
-	// the types of built-in kinds.
+	// Scheme has the types of Go structs in Objects. It is needed only for structs with an empty TypeMeta, and not for
+	// built-in kinds.
 	Scheme *runtime.Scheme
 	// Bootstrap selects which of kube-apiserver's own objects the server creates.
 	Bootstrap Bootstrap
@@ -86,9 +86,9 @@ type Options struct {
 	// Anonymous allows anonymous requests, as user "system:anonymous" in group "system:unauthenticated". Without an
 	// Authorizer, they may only read health and version.
 	Anonymous bool
-	// Authorizer authorizes requests before their body is read; nil allows all requests. An apply that creates an
-	// object is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the server
-	// serves SelfSubjectRulesReviews. If the Authorizer is an Observer, the server notifies it of writes of RBAC
+	// Authorizer authorizes requests before their body is read; nil allows all authenticated requests. An apply that
+	// creates an object is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the
+	// server serves SelfSubjectRulesReviews. If the Authorizer is an Observer, the server notifies it of writes of RBAC
 	// objects. Package auth/rbac implements RBAC.
 	Authorizer authorizer.Authorizer
 

@@ -214,7 +214,7 @@ func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s %s: connect: %w", network, address, syscall.ECONNREFUSED)
 }
 
-// lookup returns the dialer for nodes, which refuses all connections.
+// lookup returns the dialer for connections to nodes. The dialer refuses all connections.
 func lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return refuse, nil }
 
 // nodePorts is kube-apiserver's default range of node ports.

@@ -91,7 +91,7 @@ func (g group) GetRESTOptions(resource schema.GroupResource, example runtime.Obj
 	return g.open.RESTOptions(resource, g.codec(stored, hub)), nil
 }
 
-// codec returns the codec of stored objects, which are internal objects in memory.
+// codec returns the codec of stored objects. It decodes them to internal objects.
 func (g group) codec(stored, hub schema.GroupVersion) runtime.Codec {
 	return StorageCodec(g.scheme, g.defaulter, stored, hub)
 }

@@ -1,4 +1,4 @@
-// Package etcd stores objects in etcd 3.4 or newer, which several servers can share.
+// Package etcd stores objects in etcd 3.4 or newer. Several servers can share the objects.
 //
 //	store, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: []string{"127.0.0.1:2379"}}})
 //	...
