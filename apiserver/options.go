@@ -96,9 +96,9 @@ type Options struct {
 	// default namespaces, and deleting a Namespace does not delete its contents.
 	DisableNamespaceLifecycle bool
 	// If Controllers is true, the server does not do the work of controllers. Run a controller manager beside the server,
-	// or do without this work, as with envtest's kube-apiserver. Deletions with the propagation policies Orphan and
-	// Foreground then set their finalizer, PersistentVolumeClaims and PersistentVolumes get their protection finalizer,
-	// and a deleted Namespace stays until controllers delete its contents and remove the finalizers.
+	// or do without this work, as with envtest's kube-apiserver. In this mode, a deletion with the propagation policy
+	// Orphan or Foreground sets the finalizer of this policy, PersistentVolumeClaims and PersistentVolumes get their
+	// protection finalizer, and a deleted Namespace stays until controllers delete its contents and remove the finalizers.
 	Controllers bool
 
 	// If DisableDynamicAdmission is true, webhook configurations and admission policies are stored but have no effect.

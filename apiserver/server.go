@@ -10,8 +10,8 @@
 // does not run the controllers of kube-controller-manager that create objects, such as the Pods of a Deployment.
 //
 // The REST storages of k8s.io/kubernetes and apiextensions serve the kinds, behind the handlers and filters of
-// k8s.io/apiserver. Writes have other handlers, in package internal/writes, which uses Tenure for managed fields.
-// doc/design.md describes the packages.
+// k8s.io/apiserver. Writes have other handlers, in package internal/writes, which uses Tenure for managed fields. The
+// document doc/design.md describes the packages.
 package apiserver
 
 import (

@@ -215,7 +215,8 @@ func (o *Options) stamp(obj runtime.Object) {
 }
 
 // stampDeletion replaces the deletionTimestamp that an update has set, if Options.Now is set. The new deletionTimestamp
-// is the end of the grace period by this clock. before is the deletionTimestamp before the update.
+// is the end of the grace period by this clock. The parameter before is the deletionTimestamp that the object had
+// before the update.
 func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m, err := meta.Accessor(obj)
 	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {

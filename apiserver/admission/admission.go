@@ -47,8 +47,8 @@ type Write struct {
 	Subresource string
 	User        user.Info
 	DryRun      bool
-	// Object is the new object, or nil on delete. Mutate may change it in place. A write through a subresource with its
-	// own kind has an object of that kind, such as a Scale or an Eviction. In Mutate, a new object has no uid and no
+	// Object is the new object, or nil on delete. Mutate may change it in place. In a write through a subresource that has
+	// its own kind, Object has this kind, for example Scale or Eviction. In Mutate, a new object has no uid and no
 	// creationTimestamp and, with generateName, no name.
 	Object Object
 	// Live is the live object, or nil on create. It is read-only.

@@ -47,7 +47,8 @@ func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	out := map[string]rest.Storage{}
 	info.VersionedResourcesStorageMap["v1"] = out
 	g := o.group(legacyscheme.Scheme)
-	// add adds storages, unless an error occurred earlier. list is a name, its storage, the next name, and so on.
+	// add adds storages, unless an error occurred earlier. The parameter list has a name, its storage, the next name, and
+	// so on.
 	add := func(failed error, list ...any) {
 		if err == nil {
 			err = failed

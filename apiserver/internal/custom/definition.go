@@ -1,8 +1,8 @@
 // Package custom implements custom resources and the lifecycle of CustomResourceDefinitions.
 //
 // A [Definition] is a CustomResourceDefinition that is served; it returns a resource for each of its versions. The
-// [Controller] keeps the served definitions up to date with the storage. k8s.io/apiextensions-apiserver implements
-// schemas, CEL rules, defaulting, pruning and webhook conversion.
+// [Controller] keeps the served definitions up to date with the storage. The module k8s.io/apiextensions-apiserver
+// implements schemas, CEL rules, defaulting, pruning and webhook conversion.
 package custom
 
 import (
@@ -67,8 +67,9 @@ type Definition struct {
 // End ends the watches of the resources.
 func (d *Definition) End() { d.end() }
 
-// NewDefinition returns the Definition of a valid CustomResourceDefinition. read returns the stored
-// CustomResourceDefinition with its schemas; it may be newer than crd. If read is nil, the Definition keeps crd.
+// NewDefinition returns the Definition of a valid CustomResourceDefinition. The function read returns the stored
+// CustomResourceDefinition with its schemas; the stored one may be newer than crd. If read is nil, the Definition keeps
+// crd.
 func NewDefinition(
 	crd *apiextensionsv1.CustomResourceDefinition, read func() (*apiextensionsv1.CustomResourceDefinition, error),
 	options Options,

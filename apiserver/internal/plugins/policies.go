@@ -25,8 +25,8 @@ import (
 	hooks "github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// policyPlugins are kube-apiserver's dispatchers of policies. kube-apiserver's plugins compile policies once a second;
-// here, a policySource compiles changed policies when a write needs them.
+// policyPlugins are kube-apiserver's dispatchers of policies. The plugins of kube-apiserver compile policies once a
+// second; here, a policySource compiles changed policies when a write needs them.
 type policyPlugins struct {
 	mutating   generic.Dispatcher[mutating.PolicyHook]
 	validating generic.Dispatcher[validating.PolicyHook]

@@ -226,7 +226,7 @@ func (s *Store) after(revision int64) int {
 }
 
 // Compact compacts the history up to a revision: earlier revisions can't be read any more. It waits for a running
-// commit. Otherwise it could remove a value from memory that the commit put there because the file is about to lose it.
+// commit. Otherwise it could drop a value that the commit keeps in memory because the file is about to lose it.
 func (s *Store) Compact(revision int64) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

@@ -36,7 +36,8 @@ const (
 )
 
 // watcher is a running watch. It has no queue except the buffer of results. A slow watch reads the history later, and
-// fails with 410 Expired if unread writes have been compacted. apiserver/unread.go explains what a slow client costs.
+// fails with 410 Expired if unread writes have been compacted. The file apiserver/unread.go explains what a slow client
+// costs.
 type watcher struct {
 	resource *resource
 	key      string
