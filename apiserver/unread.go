@@ -24,13 +24,14 @@ import (
 //   - The bytes of a write that waits for its client are counted for the server and for the user (type unread). If
 //     Limits.UnreadPerUser is exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded,
 //     it ends a watch or list of the user with the most unread bytes. In both cases it ends the response whose client
-//     has read nothing for the longest time. It spares clients that have read something within the last second
-//     (patience), but only up to twice the limit. No write waits for other clients.
+//     has read nothing for the longest time. While the bytes do not exceed twice the limit, it spares clients that have
+//     read something within the last second (patience). No write waits for other clients.
 //   - Within Limits.Write, 30 s by default, a client must read one event of a watch, or the whole response of any other
 //     request. If a client needs longer, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream.
 //     The client of a watch then watches again, from the resourceVersion that it has read last.
-//   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions) ends with 410 Expired. This
-//     includes a watch that has not read all objects that existed at its start. The client then lists again.
+//   - A watch ends with 410 Expired if the history of its store (HistoryBytes, HistoryRevisions) no longer has the
+//     events that the watch must read next. This includes a watch that has not read all objects that existed at its
+//     start. The client then lists again.
 
 const (
 	// patience is how long a response waits for its client before writes for other clients can end it.

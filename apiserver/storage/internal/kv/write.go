@@ -87,7 +87,7 @@ func (s *Store) commit(batch []*write) error {
 	return err
 }
 
-// check returns the versions of the writes that have the right expected revision, and sets the results of all writes.
+// check returns the versions of the writes whose key has the expected revision, and sets the results of all writes.
 func (s *Store) check(batch []*write) (versions []*Version, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

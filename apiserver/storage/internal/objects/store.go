@@ -261,7 +261,8 @@ func (noStreams) GetStream(context.Context, string, ...clientv3.OpOption) (clien
 	return nil, status.Error(codes.Unimplemented, "no streams")
 }
 
-// leases implements the methods of etcd's leases that etcd3 calls. A lease is the time when its keys expire.
+// leases implements the methods of etcd's leases that etcd3 calls. The ID of a lease is the time at which its keys
+// expire.
 type leases struct{ clientv3.Lease }
 
 // Grant implements clientv3.Lease.

@@ -28,7 +28,8 @@ const (
 	batch        = 100       // maximum number of events that are read at once
 	batchBytes   = 256 << 10 // maximum size of the events that are read at once, in bytes
 
-	// Bookmarks are sent as by k8s.io/apiserver's cacher: every minute, and shortly before the deadline of the watch.
+	// A watch gets bookmarks when k8s.io/apiserver's cacher would send them: every minute, and shortly before the deadline
+	// of the watch.
 	bookmarkInterval = time.Minute
 	bookmarkMargin   = 2 * time.Second
 	// progressInterval is the interval of ProgressNotify, the same as in kube-apiserver's etcd.
