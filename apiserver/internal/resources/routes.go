@@ -12,9 +12,9 @@ import (
 
 // A Route handles requests to paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
 //
-// Authorization checks the RequestInfo of a request. A path has a Route only if it has exactly the form that its
-// RequestInfo describes. Therefore the storage gets the resource, subresource, namespace and name that were authorized.
-// The exceptions are the same as in kube-apiserver:
+// Authorization checks the RequestInfo of a request. A path has a Route only if it has the form that its RequestInfo
+// describes. Therefore the storage gets the resource, subresource, namespace and name that were authorized. The
+// exceptions are the same as in kube-apiserver:
 //
 //   - a Namespace is its own namespace: its RequestInfo has the Namespace's name as namespace and as name;
 //   - if the path of a create has no name, the body names the object;
