@@ -26,7 +26,8 @@ type identity struct {
 const validity = 10 * 365 * 24 * time.Hour
 
 // newIdentity creates a CA and, if serving is nil, a server certificate for loopback and for hosts, which are DNS names
-// and IP addresses. The server requests client certificates from this CA or from clientCAs, which may be nil.
+// and IP addresses. The server requests client certificates that were issued by this CA or by a CA in clientCAs, which
+// may be nil.
 func newIdentity(
 	now time.Time, hosts []string, serving *tls.Certificate, clientCAs *x509.CertPool,
 ) (*identity, error) {

@@ -132,7 +132,8 @@ func (s *Server) createInitialObject(ctx context.Context, o *unstructured.Unstru
 	return s.definitions.Reload(ctx, o.GetName())
 }
 
-// createNamespaces creates the namespaces that every cluster has. As in kube-apiserver, the server owns their label.
+// createNamespaces creates the namespaces that every cluster has. As in kube-apiserver, the field manager
+// "kube-apiserver" owns their label.
 func (s *Server) createNamespaces(ctx context.Context) error {
 	now := metav1.NewTime(s.options.Now())
 	fields := `{"f:metadata":{"f:labels":{".":{},"f:` + corev1.LabelMetadataName + `":{}}}}`

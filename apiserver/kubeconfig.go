@@ -28,8 +28,8 @@ const contextName = "tenure"
 func (r *Running) Context() string { return r.context }
 
 // WriteKubeconfig adds a context for the server to a kubeconfig and returns the context's name. It also adds a context
-// for each of Options.Users, named after the user, an @, and the name of the server's context. It creates the file if
-// necessary and sets its mode to 0600. In a file that it creates, the server's context is the current context. In an
+// for each of Options.Users, named USER@CONTEXT, where CONTEXT is the name of the server's context. It creates the file
+// if necessary and sets its mode to 0600. In a file that it creates, the server's context is the current context. In an
 // existing file, it neither sets nor changes the current context, and keeps other contexts, because the file may belong
 // to the user or to another server. It replaces contexts that it wrote for servers that have ended, but never contexts
 // of other clusters.
@@ -93,8 +93,8 @@ func removeUsers(config *clientcmdapi.Config, name string) {
 	}
 }
 
-// freeName returns a name for the server's context. Either config has no context of this name, or the context belongs
-// to this server or to a server that has ended.
+// freeName returns a name for the server's context. If the config already has a context of this name, the context
+// belongs to this server or to a server that has ended.
 func (r *Running) freeName(config *clientcmdapi.Config) string {
 	name := contextName
 	for i := 2; ; i++ {
@@ -114,8 +114,8 @@ func (r *Running) freeName(config *clientcmdapi.Config) string {
 // answerTimeout is the timeout for a server to respond.
 const answerTimeout = 2 * time.Second
 
-// hasEnded reports whether a cluster in a kubeconfig is a server of this package on this machine that has ended. Then
-// nothing listens on its port, or a server with another certificate listens there.
+// hasEnded reports whether a server on this machine has ended: nothing listens on its port, or a server with another
+// certificate listens there. c is a cluster that WriteKubeconfig wrote for the server.
 func hasEnded(c *clientcmdapi.Cluster) bool {
 	u, err := url.Parse(c.Server)
 	if err != nil || len(c.CertificateAuthorityData) == 0 {

@@ -10,9 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// LoopbackConfig returns a config for clients in the same process: their requests go to
-// ServeHTTP without a listener, as the administrator of Options.Token. It works until
-// the server is closed.
+// LoopbackConfig returns a config for clients in the same process: their requests go to ServeHTTP without a listener,
+// with the administrator's token (Options.Token). It works until the server is closed.
 func (s *Server) LoopbackConfig() *rest.Config {
 	return &rest.Config{Host: "http://loopback", BearerToken: s.options.Token, Transport: loopback{s}, QPS: -1}
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Options configure a server. With the zero Options, a server keeps objects in memory and allows everything to clients
-// that have the token.
+// Options configure a server. With the zero Options, a server keeps objects in memory and allows every request with a
+// valid token.
 type Options struct {
 	// Store is the storage; the default is a new store of package storage/memory. The server closes only this default
 	// store.
@@ -40,14 +40,14 @@ type Options struct {
 	Hooks admission.Hooks
 
 	// Definitions are initial CustomResourceDefinitions, and Objects are initial objects of any kind. Before the server
-	// accepts requests, it stores those that do not exist. It sets their defaults and validates them, but calls no
-	// admission. It also stores fields that clients can't set, such as status, uid, creationTimestamp, generation,
-	// managedFields, and a deletionTimestamp with finalizers. It ignores a resourceVersion. Objects may be Go structs or
-	// unstructured; the server does not change the caller's objects.
+	// accepts requests, it stores these objects, unless they exist. It sets their defaults and validates them, but calls
+	// no admission. It also stores fields that clients can't set, such as status, uid, creationTimestamp, generation,
+	// managedFields, and a deletionTimestamp with finalizers. It ignores the resourceVersion of an object. Objects may be
+	// Go structs or unstructured; the server does not change the caller's objects.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	Objects     []runtime.Object
-	// Scheme contains the kinds of the Go structs in Objects whose TypeMeta is empty. It need not contain the built-in
-	// kinds.
+	// Scheme has the types of Go structs in Objects. It is needed only for structs with an empty TypeMeta, and not for
+	// built-in kinds.
 	Scheme *runtime.Scheme
 	// Bootstrap selects which of kube-apiserver's own objects the server creates.
 	Bootstrap Bootstrap
@@ -55,9 +55,9 @@ type Options struct {
 	// ServiceClusterIPRange is the range of the cluster IPs of Services, with at least 8 addresses; the default is
 	// 10.96.0.0/12. The Service "kubernetes" gets the first address of the range.
 	ServiceClusterIPRange netip.Prefix
-	// AdvertiseAddress is the server's address in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
-	// default is the address of the first listener. Like kube-apiserver, the server does not create these two objects if
-	// endpoints can't contain this address, for example a loopback address.
+	// AdvertiseAddress is the server's address in the Endpoints and the EndpointSlice "kubernetes" that Bootstrap.Service
+	// selects; the default is the address of the first listener. Like kube-apiserver, the server does not create these two
+	// objects if the address is not allowed in endpoints, for example if it is a loopback address.
 	AdvertiseAddress netip.Addr
 
 	// Version is the gitVersion that /version responds with; the default is the Kubernetes version that the server
@@ -67,11 +67,12 @@ type Options struct {
 	// Audit records requests.
 	Audit Audit
 
-	// Token is the bearer token of the administrator, which Config contains; the default is
-	// random. Its user is "system:admin" in group "system:masters".
+	// Token is the bearer token of the administrator; the default is random. Config contains this token. The administrator
+	// is user "system:admin" in group "system:masters".
 	Token string
-	// Authenticator authenticates requests whose credentials the server itself does not know; nil rejects them. To use a
-	// token authenticator of k8s.io/apiserver, such as tokenfile.New, pass it to bearertoken.New.
+	// Authenticator authenticates requests whose credentials the server itself does not know. If it is nil, the server
+	// rejects these requests. To use a token authenticator of k8s.io/apiserver, such as tokenfile.New, pass it to
+	// bearertoken.New.
 	Authenticator authenticator.Request
 	// Users are users with tokens. WriteKubeconfig adds a context for each of them, such as
 	// "ann@tenure".
@@ -85,9 +86,9 @@ type Options struct {
 	// Anonymous allows anonymous requests, as user "system:anonymous" in group "system:unauthenticated". Without an
 	// Authorizer, they may only read health and version.
 	Anonymous bool
-	// Authorizer authorizes requests before their body is read; nil allows all requests. An apply that creates an
-	// object is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the server
-	// serves SelfSubjectRulesReviews. If the Authorizer is an Observer, the server notifies it of writes of RBAC
+	// Authorizer authorizes requests before their body is read; nil allows all authenticated requests. An apply that
+	// creates an object is authorized a second time, for "create". If the Authorizer is an authorizer.RuleResolver, the
+	// server serves SelfSubjectRulesReviews. If the Authorizer is an Observer, the server notifies it of writes of RBAC
 	// objects. Package auth/rbac implements RBAC.
 	Authorizer authorizer.Authorizer
 
@@ -95,9 +96,9 @@ type Options struct {
 	// default namespaces, and deleting a Namespace does not delete its contents.
 	DisableNamespaceLifecycle bool
 	// If Controllers is true, the server does not do the work of controllers. Run a controller manager beside the server,
-	// or do without this work, as with envtest's kube-apiserver. Deletions with the propagation policies Orphan and
-	// Foreground then set their finalizer, PersistentVolumeClaims and PersistentVolumes get their protection finalizer,
-	// and a deleted Namespace stays until controllers delete its contents and remove the finalizers.
+	// or do without this work, as with envtest's kube-apiserver. In this mode, a deletion with the propagation policy
+	// Orphan or Foreground sets the finalizer of this policy, PersistentVolumeClaims and PersistentVolumes get their
+	// protection finalizer, and a deleted Namespace stays until controllers delete its contents and remove the finalizers.
 	Controllers bool
 
 	// If DisableDynamicAdmission is true, webhook configurations and admission policies are stored but have no effect.
@@ -114,15 +115,15 @@ type Options struct {
 	// Listen is the address for Start; the default is a free port of 127.0.0.1. Without Hosts, it
 	// must be a loopback address.
 	Listen string
-	// Listeners are the listeners that Start uses in place of Listen, on any addresses. The server closes them. Config
-	// uses the first of them.
+	// Listeners are the listeners that Start uses in place of Listen. They may have any addresses. The server closes them.
+	// Config uses the first of them.
 	Listeners []net.Listener
 	// Certificate is the serving certificate for Start. The default is a certificate for loopback, signed by the server's
 	// own CA. Config trusts the chain of the certificate.
 	Certificate *tls.Certificate
 	// Hosts are the names and IP addresses that clients on other machines use for the server. The server's certificate
-	// contains them, and the kubeconfig uses the first of them. With Hosts, Listen may be any address. Each request still
-	// needs a token, and each connection TLS.
+	// contains them, and the kubeconfig uses the first of them. With Hosts, Listen may be any address. Connections still
+	// need TLS, and requests still need credentials.
 	Hosts []string
 	// Kubeconfig, if not empty, is the kubeconfig to which Start adds a context; see
 	// WriteKubeconfig.
@@ -159,7 +160,7 @@ type ServiceAccounts struct {
 	PublicKeys []crypto.PublicKey
 }
 
-// Bootstrap selects some of the objects that kube-apiserver creates at its start. This server also creates the selected
+// Bootstrap selects some of the objects that kube-apiserver creates at its start. This server creates the selected
 // objects, unless they exist. The objects were recorded from kube-apiserver.
 type Bootstrap struct {
 	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which contain
@@ -188,7 +189,7 @@ type Observer interface {
 // Limits limit the cost of requests. A field that is zero has its default.
 //
 // A user may use a quarter of Bodies, Requests and Watches. All ServiceAccounts of a namespace are treated as one user.
-// A single request may exceed the quarter. Health checks and group system:masters are exempt from these limits.
+// A single request may exceed the quarter. Health checks and group system:masters are exempt from these three limits.
 //
 // The memory that a body needs when it is decoded is limited too (spec rule 12.9). The memory of its Go structs, and of
 // the values in its YAML, is limited in proportion to the size of the body. Copies of YAML aliases may add at most Body

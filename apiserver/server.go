@@ -1,18 +1,17 @@
 // Package apiserver is a Kubernetes API server in a Go process, with Tenure as its server-side apply engine. It is for
-// tests of controllers and clients, and can run on its own.
+// tests of controllers and clients, and can also run on its own.
 //
 //	server, err := apiserver.Start(ctx, apiserver.Options{})
 //	client, err := kubernetes.NewForConfig(server.Config())
 //
 // It serves built-in resources and CustomResourceDefinitions to kubectl, client-go and other clients. A
-// CustomResourceDefinition is served as soon as it is created. The server runs only three controllers, which stored
-// objects need: one deletes the contents of deleted Namespaces, one deletes the objects of deleted definitions, and one
-// aggregates ClusterRoles. It does not run the controllers of kube-controller-manager that create objects, such as the
-// Pods of a Deployment.
+// CustomResourceDefinition is served as soon as it is created. The server runs only three controllers: one deletes the
+// contents of deleted Namespaces, one deletes the objects of deleted definitions, and one aggregates ClusterRoles. It
+// does not run the controllers of kube-controller-manager that create objects, such as the Pods of a Deployment.
 //
 // The REST storages of k8s.io/kubernetes and apiextensions serve the kinds, behind the handlers and filters of
-// k8s.io/apiserver. Only writes have their own handlers, in package internal/writes, which use Tenure for managed
-// fields. doc/design.md describes the packages.
+// k8s.io/apiserver. Writes have other handlers, in package internal/writes, which uses Tenure for managed fields. The
+// document doc/design.md describes the packages.
 package apiserver
 
 import (
@@ -179,7 +178,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 	s.handler = s.chain(authenticator, s.paths(documents))
 }
 
-// defaultHook returns Hooks.Default for objects of all kinds, or nil.
+// defaultHook returns a function that calls Hooks.Default for objects with metadata, or nil if there is no such hook.
 func defaultHook(hooks admission.Hooks) func(runtime.Object) {
 	if hooks.Default == nil {
 		return nil

@@ -194,8 +194,9 @@ func (r *Running) Close() error {
 	return r.stopErr
 }
 
-// connections tracks which connections have requests in flight. http.Server.Shutdown keeps HTTP/2 connections open for
-// a second after their last request, which is too long for programs that start a server for each test.
+// connections tracks which connections have requests in flight. The method Shutdown of http.Server keeps HTTP/2
+// connections open for a second after their last request, which is too long for programs that start a server for each
+// test.
 type connections struct {
 	mu     sync.Mutex
 	active map[net.Conn]struct{}

@@ -68,8 +68,8 @@ type observed struct {
 }
 
 // terminating is the minimum time between the write that sets an object's deletionTimestamp and the write that removes
-// the object. A deletion has these two writes even if a Pod has no node, or a grace period of 0. In kube-apiserver, the
-// latency of etcd separates the two writes, so that watchers see both.
+// the object. A deletion has these two writes even for a Pod without a node, and even if the grace period is 0. In
+// kube-apiserver, the latency of etcd separates the two writes, so that watchers see both.
 const terminating = 10 * time.Millisecond
 
 // handleWrite is called after each write of an object, before the response. key is PREFIX/[NAMESPACE/]NAME.
@@ -215,7 +215,8 @@ func (o *Options) stamp(obj runtime.Object) {
 }
 
 // stampDeletion replaces the deletionTimestamp that an update has set, if Options.Now is set. The new deletionTimestamp
-// is the end of the grace period by this clock. before is the deletionTimestamp before the update.
+// is the end of the grace period by this clock. The parameter before is the deletionTimestamp that the object had
+// before the update.
 func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m, err := meta.Accessor(obj)
 	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
@@ -229,8 +230,9 @@ func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
 	m.SetDeletionTimestamp(&end)
 }
 
-// replaceValues sets the labels whose value is before to after. It is for the labels of a Job that contain its UID: the
-// Job's strategy sets these labels before stamp replaces the UID.
+// replaceValues changes the value of each label whose value is the parameter before. The new value is the parameter
+// after. It is for the labels of a Job that contain its UID: the Job's strategy sets these labels, and then stamp
+// replaces the UID.
 func replaceValues(labels map[string]string, before, after string) {
 	for name, value := range labels {
 		if value == before {

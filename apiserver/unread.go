@@ -14,22 +14,24 @@ import (
 
 // These rules limit the memory that a client uses if it does not read:
 //
-//   - For each watch, a store keeps only a position in its history, and no queue. This also applies to a store on etcd.
-//     A watch holds up to ten events of up to 16 KiB, and three larger events: one is being written, one waits in a
-//     channel, one waits to enter the channel. It also holds the values of the next events, up to 100 events with 256
-//     KiB or one larger event, and about 50 KiB for its connection (storage/internal/objects/watch.go). All watches
-//     share the decoded object of an event. Watches with the same media type, version and transformation (to a Table or
-//     PartialObjectMetadata) share its encoding. On etcd, two watches at a time read a page of the existing objects.
+//   - For each watch, a store keeps only a position in the store's history, and no queue. This also applies to a store
+//     on etcd. A watch holds up to ten events of up to 16 KiB, and three larger events: one is being written, one waits
+//     in a channel, one waits to enter the channel. It also holds the values of the events that follow: up to 100
+//     events with 256 KiB in total, or one larger event (storage/internal/objects/watch.go). Its connection takes about
+//     50 KiB. All watches share the decoded object of an event. Watches with the same media type, version and
+//     transformation (to a Table or PartialObjectMetadata) share the encoding of an event. On etcd, at most two watches
+//     at a time read a page of the existing objects.
 //   - The bytes of a write that waits for its client are counted for the server and for the user (type unread). If
 //     Limits.UnreadPerUser is exceeded, the server ends a watch or list of the same user. If Limits.Unread is exceeded,
 //     it ends a watch or list of the user with the most unread bytes. In both cases it ends the response whose client
-//     has read nothing for the longest time. It spares clients that have read something within the last second
-//     (patience), but only up to twice the limit. No write waits for other clients.
-//   - Limits.Write, 30 s by default, is the time to read one event of a watch, or the whole response of another
+//     has read nothing for the longest time. While the bytes do not exceed twice the limit, it spares clients that have
+//     read something within the last second (patience). No write waits for other clients.
+//   - Within Limits.Write, 30 s by default, a client must read one event of a watch, or the whole response of any other
 //     request. If a client needs longer, the response ends: in HTTP/1.1 with its connection, in HTTP/2 with its stream.
 //     The client of a watch then watches again, from the resourceVersion that it has read last.
-//   - A watch that lags behind the history of its store (HistoryBytes, HistoryRevisions) ends with 410 Expired. This
-//     includes a watch that has not read all objects that existed at its start. The client then lists again.
+//   - A watch ends with 410 Expired if the history of its store (HistoryBytes, HistoryRevisions) no longer has the
+//     events that the watch must read next. This includes a watch that has not read all objects that existed at its
+//     start. The client then lists again.
 
 const (
 	// patience is how long a response waits for its client before writes for other clients can end it.
@@ -60,7 +62,7 @@ type piece struct {
 	size  int64
 }
 
-// waiting is the set of writes that wait for clients, of the server or of a user.
+// waiting is the set of writes that wait for clients. There is one set for the server, and one for each user.
 //
 //	bytes == sum of piece.size over writers
 type waiting struct {
@@ -101,7 +103,8 @@ func (u *unread) begin(w *unreadWriter, p piece) {
 	}
 }
 
-// most returns the user with the most bytes. It skips the user of w if w is this user's longest waiting write.
+// most returns the user with the most bytes. It skips a user whose longest waiting write is w, because begin never ends
+// w.
 func (u *unread) most(w *unreadWriter) (most *waiting) {
 	if u.all.bytes <= u.limits.Unread {
 		return nil
@@ -115,8 +118,8 @@ func (u *unread) most(w *unreadWriter) (most *waiting) {
 }
 
 // endOne ends the longest waiting write of a user if a limit is exceeded. over is the number of bytes above the limit.
-// The write in the parameter but is never ended. Up to twice the limit, endOne also spares a write whose client has
-// read within patience. It returns whether it has ended a write. The caller holds mu.
+// endOne never ends the write that is passed as but. If over is at most limit, endOne also spares a write whose client
+// has read something within patience. It returns whether it has ended a write. The caller holds mu.
 func (u *unread) endOne(user *waiting, but *unreadWriter, over, limit int64) bool {
 	if over <= 0 || user == nil {
 		return false

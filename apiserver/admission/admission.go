@@ -5,9 +5,9 @@
 // Hooks.Default. It tracks managed fields and calls Hooks.Mutate, then mutating admission policies and webhooks. It
 // sets the rest of the metadata, validates the object and calls Hooks.Validate, then validating admission policies and
 // webhooks. If the object changes after a mutating webhook or policy with reinvocationPolicy IfNeeded was called, the
-// server calls Hooks.Mutate a second time, and then such policies and webhooks. Webhooks and policies also see CONNECT,
-// the operation of exec, attach, portforward and proxy. Hooks do not see CONNECT, because a CONNECT request has options
-// but no object.
+// server calls Hooks.Mutate a second time, and then these policies and webhooks. Webhooks and policies also see
+// CONNECT, the operation of exec, attach, portforward and proxy. Hooks do not see CONNECT, because a CONNECT request
+// has options but no object.
 package admission
 
 import (
@@ -47,8 +47,8 @@ type Write struct {
 	Subresource string
 	User        user.Info
 	DryRun      bool
-	// Object is the new object, or nil on delete. Mutate may change it in place. A write through a subresource with its
-	// own kind has an object of that kind, such as a Scale or an Eviction. In Mutate, a new object has no uid and no
+	// Object is the new object, or nil on delete. Mutate may change it in place. In a write through a subresource that has
+	// its own kind, Object has this kind, for example Scale or Eviction. In Mutate, a new object has no uid and no
 	// creationTimestamp and, with generateName, no name.
 	Object Object
 	// Live is the live object, or nil on create. It is read-only.
@@ -65,7 +65,7 @@ type Hooks struct {
 	// ResolveService returns the URL of a Service that a webhook names in its clientConfig. If it is nil, the server can
 	// only reach Services of type ExternalName.
 	ResolveService func(namespace, name string, port int32) (*url.URL, error)
-	// Convert replaces the conversion webhooks of CustomResourceDefinitions with strategy Webhook. If it is nil, the
+	// The server calls Convert in place of the conversion webhooks of CustomResourceDefinitions. If Convert is nil, the
 	// server calls the webhooks.
 	Convert Converter
 	// Validate returns an error to reject a write, or warnings for the client. For a field.ErrorList, return the result
@@ -74,7 +74,7 @@ type Hooks struct {
 	Validate func(ctx context.Context, w *Write) (warnings []string, err error)
 }
 
-// A Converter converts custom resources of CustomResourceDefinitions with strategy Webhook.
+// A Converter converts the custom resources of CustomResourceDefinitions whose conversion strategy is Webhook.
 type Converter interface {
 	// Convert converts the objects of a ConversionReview to a version (group/version), and returns the results in the same
 	// order, one for each object. It may change the objects. Except for labels and annotations, the results must have the

@@ -107,9 +107,9 @@ func keyOf(entry any) map[string]any {
 	return key
 }
 
-// clockOf returns the server's clock at a write. date is the time of the response, which may be one second after the
-// write. If a managed fields entry has this earlier time, and none has the time date, the result is the earlier time.
-// In all other cases, it is date.
+// clockOf returns the server's clock at a write. date is the time of the response, which may be one second later than
+// the write. If a managed fields entry has exactly this time, or if no entry has the time one second earlier, clockOf
+// returns date. Otherwise it returns the earlier time.
 func clockOf(written map[string]any, date time.Time) time.Time {
 	u := unstructured.Unstructured{Object: written}
 	for _, e := range u.GetManagedFields() {

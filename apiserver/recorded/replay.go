@@ -173,8 +173,8 @@ func (s *Step) Fault() Exception {
 // Hooks are called while a trace runs.
 type Hooks struct {
 	// Clock is called before each step. If isLater is true, the recorded clock is in a later second than at any earlier
-	// step. The clock of the server must then advance too, because the times of entries change, and some results depend
-	// on them.
+	// step. The clock of the server must then advance too, because some results depend on whether the times of managed
+	// fields entries change.
 	Clock func(step *Step, isLater bool) error
 	// Done gets each step with its response, which is nil if the step only changes the schema. The run ends if Done
 	// returns false or an error.

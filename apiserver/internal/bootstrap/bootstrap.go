@@ -1,5 +1,5 @@
-// Package bootstrap has the objects that kube-apiserver itself creates, as hosts/record recorded them. Each line of its
-// embedded files is an object: its storage key, a tab, and its stored form.
+// Package bootstrap has the objects that kube-apiserver itself creates, as hosts/record recorded them. Each line of the
+// embedded files has an object's storage key, a tab, and the object's stored form.
 package bootstrap
 
 import (
@@ -37,8 +37,8 @@ const (
 
 // Own has the values that differ between servers.
 type Own struct {
-	// Endpoint is the address of the server, for the set Service. If endpoints can't have this address, the set has no
-	// endpoints. If the port is 0, the set has the recorded port.
+	// Endpoint is the address of the server, for the set Service. If this address is not allowed in endpoints (see
+	// hasEndpoint), the set has no endpoints. If the port is 0, the set has the recorded port.
 	Endpoint netip.AddrPort
 	// ClusterIP is the cluster IP of the Service.
 	ClusterIP netip.Addr
@@ -85,8 +85,8 @@ func (o Own) fill(value []byte) []byte {
 	return []byte(text)
 }
 
-// hasEndpoint reports whether endpoints can have the address of the server: validation rejects some addresses, and the
-// address must have the IP family of the Service.
+// hasEndpoint reports whether endpoints may contain the address of the server. Validation rejects some addresses, and
+// the address must have the IP family of the Service.
 func (o Own) hasEndpoint() bool {
 	a := o.Endpoint.Addr()
 	return a.IsValid() && a.Is4() == o.ClusterIP.Is4() && !a.IsUnspecified() && !a.IsLoopback() &&

@@ -74,7 +74,7 @@ func (b *bitmap) update(change func() (bool, error)) (bool, error) {
 	return err == nil, err
 }
 
-// restore copies the stored allocations to numbers, unless numbers equals them already.
+// restore copies the stored allocations to b.numbers. It does nothing if b.numbers already has these allocations.
 func (b *bitmap) restore(r *core.RangeAllocation) error {
 	if r.ResourceVersion != "" && r.ResourceVersion == b.seen {
 		return nil

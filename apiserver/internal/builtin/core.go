@@ -47,7 +47,8 @@ func (o *opener) core() (info genericapiserver.APIGroupInfo, err error) {
 	out := map[string]rest.Storage{}
 	info.VersionedResourcesStorageMap["v1"] = out
 	g := o.group(legacyscheme.Scheme)
-	// add adds storages, unless an error occurred earlier. list is a name, its storage, the next name, and so on.
+	// add adds storages, unless an error occurred earlier. The parameter list has a name, its storage, the next name, and
+	// so on.
 	add := func(failed error, list ...any) {
 		if err == nil {
 			err = failed
@@ -197,8 +198,8 @@ func (o *opener) allocators(g group) (ipallocator.Interface, portallocator.Inter
 	return addresses, ports, nil
 }
 
-// unreachable is the transport to Pods, nodes and endpoints. None of them exist, and clients choose their addresses, so
-// unreachable never connects. It fails like a connection to a port on which nothing listens.
+// unreachable is the transport to Pods, nodes and endpoints. No Pod and no node runs, and clients may store any address
+// for them, so unreachable never connects. It fails like a connection to a port on which nothing listens.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -214,7 +215,7 @@ func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s %s: connect: %w", network, address, syscall.ECONNREFUSED)
 }
 
-// lookup returns the dialer for nodes, which refuses all connections.
+// lookup returns the dialer for connections to nodes. The dialer refuses all connections.
 func lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return refuse, nil }
 
 // nodePorts is kube-apiserver's default range of node ports.

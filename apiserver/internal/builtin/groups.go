@@ -48,7 +48,7 @@ type Options struct {
 	Client        *restclient.Config
 	Authorizer    authorizer.Authorizer
 	Authenticator authenticator.Request
-	// Issuer issues the tokens of ServiceAccounts for Audiences.
+	// Issuer issues tokens of ServiceAccounts. Audiences are the token audiences that the server accepts.
 	Issuer    serviceaccount.TokenGenerator
 	Audiences authenticator.Audiences
 	Now       func() time.Time

@@ -91,7 +91,7 @@ func (g group) GetRESTOptions(resource schema.GroupResource, example runtime.Obj
 	return g.open.RESTOptions(resource, g.codec(stored, hub)), nil
 }
 
-// codec returns the codec of stored objects, which are internal objects in memory.
+// codec returns the codec of stored objects. It decodes them to internal objects.
 func (g group) codec(stored, hub schema.GroupVersion) runtime.Codec {
 	return StorageCodec(g.scheme, g.defaulter, stored, hub)
 }
@@ -113,7 +113,7 @@ func StorageCodec(
 		memory, "tenure")
 }
 
-// codecs are the codecs of a scheme with another defaulter.
+// codecs are the codecs of a scheme, but they set defaults with the group's defaulter.
 type codecs struct {
 	serializer.CodecFactory
 	group group

@@ -57,7 +57,7 @@ func (c *Controllers) AggregateClusterRoles(ctx context.Context) error {
 					return fmt.Errorf("aggregated rules of ClusterRole %s: %w", role.Name, err)
 				}
 				roles[i] = obj.(*rbacv1.ClusterRole)
-				// An apply of an empty intent changes nothing if others own the rules.
+				// An apply of an empty intent changes nothing if other managers own the rules.
 				isStable = isStable && roles[i].ResourceVersion == role.ResourceVersion
 			}
 			if isStable {

@@ -1,7 +1,6 @@
-// Package controllers runs the background work of a server. Three controllers do work that stored objects need: they
-// delete the contents of deleted Namespaces, delete the objects of deleted CustomResourceDefinitions, and store the
-// rules that ClusterRoles aggregate. Followers keep a server up to date with the writes of other servers that share its
-// store.
+// Package controllers runs the background work of a server. It has three controllers: one deletes the contents of
+// deleted Namespaces, one deletes the objects of deleted CustomResourceDefinitions, and one stores the rules that
+// ClusterRoles aggregate. Followers keep a server up to date with the writes of other servers that share its store.
 package controllers
 
 import (

@@ -204,7 +204,7 @@ func newCodecs(s *schemas, converter runtime.ObjectConvertor, typer runtime.Obje
 
 func (c codecs) SupportedMediaTypes() []runtime.SerializerInfo { return c.media }
 
-// standard returns the media types of the custom resources themselves.
+// standard returns the media types that custom resources support: all except protobuf.
 func (c codecs) standard() (out []runtime.SerializerInfo) {
 	for _, info := range c.media {
 		if info.MediaType != runtime.ContentTypeProtobuf {

@@ -69,7 +69,7 @@ func NewController(builtin []resources.Group, options Options) *Controller {
 // resource returns the resource of CustomResourceDefinitions.
 func (c *Controller) resource() *resources.Resource { return c.options.Tables.Table().Resource(Plural) }
 
-// Load serves all definitions in storage, and the definitions of [Controller.Add].
+// Load serves all definitions in storage, and the definitions that were passed to [Controller.Add].
 func (c *Controller) Load(ctx context.Context) error {
 	removed := c.servedDefinitions() // Load deletes the stored ones from this map
 	c.lock.Lock()
@@ -116,8 +116,8 @@ func (c *Controller) Reload(ctx context.Context, name string) error {
 }
 
 // reload reads a definition, and updates its status and its resources. If accepted names change, it then reloads the
-// definitions of the same group that lack names, because these names may be free now. It returns the replaced and
-// deleted definitions.
+// definitions of the same group that lack names, because the names that they lack may be free now. It returns the
+// replaced and deleted definitions.
 func (c *Controller) reload(ctx context.Context, name string) (ended []*Definition, err error) {
 	crd, err := c.read(ctx, name)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// converters returns kube-apiserver's converters between the versions of a definition, which call the definition's
-// conversion webhook. If the host has a hook, they call the hook in place of the webhook. The unsafe converter may
-// change its input.
+// converters returns kube-apiserver's converters between the versions of a definition. They call the definition's
+// conversion webhook or, if the host has a hook for conversions, this hook. The unsafe converter may change its input.
 func (d *Definition) converters() (safe, unsafe runtime.ObjectConvertor, err error) {
 	factory, err := d.options.Converters()
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package custom implements custom resources and the lifecycle of CustomResourceDefinitions.
 //
 // A [Definition] is a CustomResourceDefinition that is served; it returns a resource for each of its versions. The
-// [Controller] keeps the served definitions up to date with the storage. k8s.io/apiextensions-apiserver implements
-// schemas, CEL rules, defaulting, pruning and webhook conversion.
+// [Controller] keeps the served definitions up to date with the storage. The module k8s.io/apiextensions-apiserver
+// implements schemas, CEL rules, defaulting, pruning and webhook conversion.
 package custom
 
 import (
@@ -49,7 +49,8 @@ type Options struct {
 }
 
 // A Definition is a CustomResourceDefinition that is served. It is immutable. It does not keep the definition's
-// schemas, which take most of its memory: the first request for the kind reads and compiles them.
+// schemas, because they would take most of its memory. The first request for the kind reads the schemas and compiles
+// them.
 type Definition struct {
 	crd     *apiextensionsv1.CustomResourceDefinition // without schemas
 	read    func() (*apiextensionsv1.CustomResourceDefinition, error)
@@ -66,8 +67,9 @@ type Definition struct {
 // End ends the watches of the resources.
 func (d *Definition) End() { d.end() }
 
-// NewDefinition returns the Definition of a valid CustomResourceDefinition. read returns the stored
-// CustomResourceDefinition with its schemas; it may be newer than crd. If read is nil, the Definition keeps crd.
+// NewDefinition returns the Definition of a valid CustomResourceDefinition. The function read returns the stored
+// CustomResourceDefinition with its schemas; the stored one may be newer than crd. If read is nil, the Definition keeps
+// crd.
 func NewDefinition(
 	crd *apiextensionsv1.CustomResourceDefinition, read func() (*apiextensionsv1.CustomResourceDefinition, error),
 	options Options,

@@ -205,7 +205,8 @@ func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersio
 	return out, err
 }
 
-// statusStorage is the storage of a status subresource. It resets the status fields of all versions.
+// statusStorage is the storage of a status subresource. Its GetResetFields returns the fields that a write of the
+// status resets, for all versions.
 type statusStorage struct {
 	*customresource.StatusREST
 	storages *storages

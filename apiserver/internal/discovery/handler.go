@@ -41,7 +41,8 @@ type Handler struct {
 	core, named http.Handler // serve /api and /apis
 }
 
-// New returns a handler for the resources of tables. others are the other paths of the server.
+// New returns a handler for the resources of tables. others are further paths of the server, which the document / also
+// lists.
 func New(tables *resources.Current, others []string) *Handler {
 	h := &Handler{tables: tables, others: others}
 	h.core = aggregated.WrapAggregatedDiscoveryToHandler(http.HandlerFunc(serveVersions),

@@ -111,8 +111,9 @@ func makeV3(custom []*resources.Resource) (content, error) {
 	return contentOf(data), err
 }
 
-// makeIndex computes the URLs of the documents, which contain their hashes. It omits documents of
-// CustomResourceDefinitions that can't be described, so that clients can still read the others.
+// makeIndex computes the URLs of the documents. Each URL contains the hash of its document. If a
+// CustomResourceDefinition can't be described, makeIndex omits its document, so that clients can still read the other
+// documents.
 func (d *documents) makeIndex() (content, error) {
 	names := slices.Collect(maps.Keys(d.v3))
 	contents, errs := make([]content, len(names)), make([]error, len(names))

@@ -104,8 +104,8 @@ func (d *documents) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serveV3 responds with an OpenAPI 3 document. If the request has the current hash, clients can cache the response
-// forever; if it has another hash, serveV3 redirects to the current one.
+// serveV3 responds with an OpenAPI 3 document. If the request has the document's current hash, clients can cache the
+// response forever. If it has another hash, serveV3 redirects to the URL with the current hash.
 func (d *documents) serveV3(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("path")
 	if name == "" {

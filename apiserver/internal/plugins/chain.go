@@ -35,7 +35,7 @@ func (p *Plugins) Admission() admission.Interface {
 func (c *Chain) Handles(admission.Operation) bool { return true }
 
 // Admit calls everything that may mutate the object of a write. If the reinvocationPolicy of a webhook or policy
-// requires it, Admit calls everything a second time.
+// requires a second call, Admit calls the compiled plugins and hooks a second time, and then this webhook or policy.
 func (c *Chain) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if err := c.admit(ctx, a, o); err != nil {
 		return err

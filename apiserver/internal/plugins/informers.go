@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An informer is a SharedIndexInformer without a goroutine: Plugins writes the objects to its store. set calls the
-// handlers before it returns.
+// An informer is a SharedIndexInformer without a goroutine: Plugins writes the objects to its store. The method set
+// calls the handlers before it returns.
 type informer struct {
 	cache.SharedIndexInformer // never run
 	handlers                  []cache.ResourceEventHandler

@@ -7,7 +7,7 @@
 // ([Plugins.Reload]), so that the configuration takes effect from the next request on. Plugins read all other objects
 // from the storage too.
 //
-// If no policies and webhooks are configured, their plugins cost a write only a few atomic loads. The first write that
+// If no policies or webhooks are configured, their plugins cost a write only a few atomic loads. The first write that
 // needs a plugin creates the plugin and its CEL environment.
 package plugins
 

@@ -25,8 +25,8 @@ import (
 	hooks "github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// policyPlugins are kube-apiserver's dispatchers of policies. kube-apiserver's plugins compile policies once a second;
-// here, a policySource compiles changed policies when a write needs them.
+// policyPlugins are kube-apiserver's dispatchers of policies. The plugins of kube-apiserver compile policies once a
+// second; here, a policySource compiles changed policies when a write needs them.
 type policyPlugins struct {
 	mutating   generic.Dispatcher[mutating.PolicyHook]
 	validating generic.Dispatcher[validating.PolicyHook]
@@ -92,7 +92,7 @@ type compiledPolicy[E any] struct {
 	E       E
 }
 
-// list returns the policies, sorted by name, with their bindings, sorted by name.
+// list returns the policies with their bindings. It sorts both by name.
 func (s *policySource[P, B, E]) list() []generic.PolicyHook[P, B, E] {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A live is the Indexer of an informer without a cache. It reads the storage each time, so that plugins see all objects
+// live is an Indexer for an informer without a cache. It reads the storage each time, so that plugins see all objects
 // that were written before their request. Listers use only three of its methods.
 type live struct {
 	cache.Indexer // nil
@@ -40,7 +40,7 @@ func (l *live) GetByKey(key string) (any, bool, error) {
 // List returns all objects.
 func (l *live) List() []any { return l.in("") }
 
-// Index returns the objects in the namespace of the object like.
+// Index returns the objects that are in the same namespace as the object that is passed as like.
 func (l *live) Index(_ string, like any) ([]any, error) {
 	o, err := meta.Accessor(like)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *params) List(selector labels.Selector) (out []runtime.Object, err error
 	return out, err
 }
 
-// withoutKind returns an object in the form of informers: a Go struct without apiVersion and kind.
+// withoutKind returns an object as informers return it: a Go struct without apiVersion and kind.
 func withoutKind(obj runtime.Object) runtime.Object {
 	if _, ok := obj.(runtime.Unstructured); !ok && obj != nil {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

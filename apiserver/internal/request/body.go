@@ -46,7 +46,7 @@ func Body(r *http.Request, limits Limits, target Target) ([]byte, error) {
 	return data, limits.check(strings.ToLower(strings.TrimSpace(contentType)), data, target)
 }
 
-// check returns an error if a body is nested too deep or would take too much memory. Nesting is limited because
+// check returns an error if a body is nested too deeply or would take too much memory. Nesting is limited because
 // decoding, conversion, comparison and encoding are recursive, and not all of them have their own limit.
 func (l Limits) check(mediaType string, data []byte, target Target) error {
 	if mediaType == runtime.ContentTypeProtobuf {

@@ -40,7 +40,8 @@ type Target func(named schema.GroupVersionKind) reflect.Type
 // As is the Target that always returns the type t.
 func As(t reflect.Type) Target { return func(schema.GroupVersionKind) reflect.Type { return t } }
 
-// Kinds is the Target for the kinds of a creater. kind completes the kind that a body names.
+// Kinds is the Target for the kinds of a creater. If a body omits its version or its kind, the parameter kind supplies
+// them.
 func Kinds(creater runtime.ObjectCreater, kind schema.GroupVersionKind) Target {
 	return func(named schema.GroupVersionKind) reflect.Type {
 		if named.Version == "" {
@@ -207,9 +208,9 @@ func (w *weight) decoded(t reflect.Type, first json.Delim) reflect.Type {
 }
 
 // proto subtracts the memory of the values in a protobuf message that is decoded into type t, and reports whether
-// messages are nested no deeper than levels. A value without a type may be a message, so proto reads it as a message;
-// text that happens to parse as a message is nested only a few levels deep. Like the decoders of k8s.io/api, proto
-// accepts non-canonical varints and groups without an end. It reads each byte once.
+// messages are nested no deeper than levels. A value without a type may be a message, so proto reads it as a message.
+// Text that happens to parse as a message does not exceed levels, because it is nested only a few levels deep. Like the
+// decoders of k8s.io/api, proto accepts non-canonical varints and groups without an end. It reads each byte once.
 func (w *weight) proto(data []byte, t reflect.Type, levels int) bool {
 	var numbers map[uint64]reflect.Type
 	if t = w.pointee(t); t != nil && t.Kind() != reflect.Struct {

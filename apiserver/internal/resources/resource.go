@@ -40,8 +40,8 @@ type Resource struct {
 	Custom bool `json:"-"`
 	// Deprecated is the warning for clients of a deprecated version; empty for others.
 	Deprecated string `json:"-"`
-	// Open opens the endpoints of the resource (under "") and of its subresources. The first request that needs them calls
-	// it. If it returns an error, the next request calls it again.
+	// Open opens the endpoints of the resource (under "") and of its subresources. The first request that needs an
+	// endpoint calls Open. If Open returns an error, the next request calls Open again.
 	Open func() (map[string]*Endpoint, error) `json:"-"`
 	// Ended is done when a custom resource is replaced or no longer served; its watches then end. It is nil for other
 	// resources.

@@ -12,8 +12,8 @@ import (
 
 // A Route handles requests to paths of one form, such as /api/v1/namespaces/NAMESPACE/pods/NAME/log.
 //
-// Authorization checks the RequestInfo of a request. A path has a Route only if it has the form from which RequestInfo
-// was parsed. Therefore the storage gets the resource, subresource, namespace and name that were authorized. The
+// Authorization checks the RequestInfo of a request. A path has a Route only if it has the form that its RequestInfo
+// describes. Therefore the storage gets the resource, subresource, namespace and name that were authorized. The
 // exceptions are the same as in kube-apiserver:
 //
 //   - a Namespace is its own namespace: its RequestInfo has the Namespace's name as namespace and as name;
@@ -86,7 +86,7 @@ var (
 	}
 )
 
-// proxied is the name of subresources that support all methods, also at any path below them.
+// proxied is the name of subresources that support all methods, at their own path and at all paths below it.
 const proxied = "proxy"
 
 // newRoutes returns the routes of a resource.

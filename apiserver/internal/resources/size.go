@@ -56,7 +56,7 @@ func CheckSize(data []byte, limit int64) error {
 	return err
 }
 
-// Size returns a lower bound for the size of a value's JSON, in bytes: it adds one byte for each number. It stops soon
+// Size returns a lower bound for the size of a value's JSON, in bytes: it counts each number as one byte. It stops soon
 // after limit.
 func Size(v any, limit int64) int64 {
 	size := int64(1)
@@ -85,8 +85,8 @@ func Size(v any, limit int64) int64 {
 	return size
 }
 
-// heaviest returns the path of the smallest part of a value that takes more than half of
-// its size, or "" if only the whole value does.
+// heaviest returns the path of the smallest part of v that takes more than half of the size of v, or "" if only v
+// itself does.
 func heaviest(v any) string {
 	const all = 1 << 40 // larger than any value in memory
 	half := Size(v, all) / 2

@@ -18,8 +18,8 @@ import (
 
 // The server itself writes without admission: a webhook that is down must not stop the server's own controllers.
 
-// Modify updates an existing object through a subresource, as a field manager. change gets a copy of the live object at
-// the version of the resource. After a conflict, change is called again.
+// Modify updates an existing object through a subresource, as a field manager. The function change gets a copy of the
+// live object at the version of the resource. After a conflict, change is called again.
 func (r *Resource) Modify(
 	ctx context.Context, namespace, name, subresource, manager string, change func(runtime.Object) error,
 ) (runtime.Object, error) {
@@ -51,7 +51,8 @@ func (r *Resource) Apply(
 		})
 }
 
-// update stores the object that change returns for the live object. change gets and returns objects at the hub version.
+// update stores the object that change returns for the live object. The function change gets and returns objects at the
+// hub version.
 func (r *Resource) update(
 	ctx context.Context, namespace, name, subresource string,
 	change func(e *Endpoint, live runtime.Object) (runtime.Object, error),
@@ -103,8 +104,8 @@ func (r *Resource) Context(ctx context.Context, verb, namespace string) context.
 var ErrStays = errors.New("objects wait for their finalizers")
 
 // RemoveAll deletes the objects in a namespace, or in all namespaces if namespace is empty. The grace period is 0,
-// because there is no kubelet, which could end a grace period. If validate is not nil, RemoveAll calls it for each
-// object. If objects with finalizers remain, the error contains ErrStays.
+// because no kubelet runs that could end a grace period. If validate is not nil, RemoveAll calls it for each object. If
+// objects with finalizers remain, the error contains ErrStays.
 func (r *Resource) RemoveAll(ctx context.Context, namespace string, validate rest.ValidateObjectFunc) error {
 	e, err := r.Endpoint("")
 	if err != nil {

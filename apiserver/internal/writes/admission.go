@@ -29,8 +29,8 @@ func (c *call) mutate(ctx context.Context, a admission.Attributes) error {
 	return m.Admit(ctx, a, c.Scope)
 }
 
-// authorized wraps the validation of a new object: it first authorizes a create, because an update or an apply may
-// create the object.
+// authorized returns a validation for an object that an update or an apply creates. It first authorizes the create, and
+// then calls validate.
 func (c *call) authorized(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		s := c.Scope

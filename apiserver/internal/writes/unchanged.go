@@ -44,9 +44,9 @@ func versionOf(obj runtime.Object) version {
 	return version{}
 }
 
-// unlessUnchanged calls apply, or skips it: if an earlier, equal request for this version of the object changed nothing
-// and caused no warning, only a change of admission can lead to another response. So unlessUnchanged then calls only
-// admission. apply sets p.live.
+// unlessUnchanged calls apply, which sets p.live. It skips apply if an earlier, equal request for this version of the
+// object changed nothing and caused no warning. In this case, only a change of admission can lead to another response,
+// so unlessUnchanged calls only admission. If admission changes the object, unlessUnchanged calls apply.
 func (p *patcher) unlessUnchanged(
 	ctx context.Context, options *metav1.UpdateOptions, apply func(context.Context) (runtime.Object, error),
 ) (runtime.Object, error) {

@@ -73,8 +73,8 @@ func (h *Handler) serve(
 	handlers.GetResource(writer, &scope)(writer, r)
 }
 
-// An asGet presents a write as a get. k8s.io/apiserver's code for responses (media types, Tables, errors) is exported
-// only as a part of handlers.GetResource. GetResource calls, in this order:
+// An asGet presents a write as a get. The code of k8s.io/apiserver for responses (media types, Tables, errors) is
+// exported only as a part of handlers.GetResource. GetResource calls, in this order:
 //
 //   - Name, which does not require a name, because a create has none;
 //   - Get, which does the write, and returns the object for the response;
@@ -144,8 +144,8 @@ func (c *call) matchNamespace(obj runtime.Object) error {
 		rest.ExpectedNamespaceForResource(c.namespace, c.Scope.Resource), o)
 }
 
-// update asks the storage to update an object. steps compute the new object from the live object; then mutating
-// admission is called. If mayCreate is true and the object does not exist, update creates it.
+// update asks the storage to update an object. The functions in steps compute the new object from the live object. Then
+// update calls mutating admission. If mayCreate is true and the object does not exist, update creates it.
 func (c *call) update(
 	ctx context.Context, given runtime.Object, options *metav1.UpdateOptions, mayCreate bool, steps ...rest.TransformFunc,
 ) (runtime.Object, error) {

@@ -1,12 +1,12 @@
-// Package etcd stores objects in etcd 3.4 or newer, which several servers can share.
+// Package etcd stores objects in etcd 3.4 or newer. Several servers can share the objects.
 //
 //	store, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: []string{"127.0.0.1:2379"}}})
 //	...
 //	defer store.Close()
 //
 // It uses k8s.io/apiserver's etcd3 storage, with one client for all resources. The etcd key of an object is the prefix
-// of the store followed by the object's key. resourceVersions are etcd's revisions, so other writes to the same etcd
-// increase them too. All reads are linearizable.
+// of the store followed by the object's key. The resourceVersions are etcd's revisions, so other writes to the same
+// etcd increase them too. All reads are linearizable.
 //
 // One etcd watch reads all writes, and the watches of clients share its events. The store keeps a history of these
 // events, of up to 64 MiB and 50,000 revisions. The history begins with Open: watches from earlier revisions get 410

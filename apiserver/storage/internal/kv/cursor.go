@@ -31,7 +31,7 @@ type Event struct {
 //	unread == 0: every write up to store.revision has been read
 //	unread > 0:  every write before the revision unread has been read
 //
-// Only one goroutine may use a Cursor. It may change unread while it holds mu for reading.
+// Only one goroutine may use a Cursor. This goroutine may change unread while it holds mu for reading.
 type Cursor struct {
 	store  *Store
 	span   span
@@ -40,8 +40,8 @@ type Cursor struct {
 	wake   chan struct{} // holds one signal
 }
 
-// Watch returns a cursor for the writes after a revision, and the revision. 0 means the current revision. The cursor
-// returns writes to a key or, if isPrefix is true, to all keys with this prefix. Close the cursor after use.
+// Watch returns a cursor for the writes after a revision, and this revision. Revision 0 means the current revision. The
+// cursor returns writes to a key or, if isPrefix is true, to all keys with this prefix. Close the cursor after use.
 func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

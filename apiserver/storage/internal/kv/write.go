@@ -25,8 +25,9 @@ type write struct {
 	err       error
 }
 
-// Put sets the value of a key. The caller must not change value afterwards. The key expires at expires, in nanoseconds
-// since 1970; 0 means never. If Put returns an error, the write may or may not have been done.
+// Put sets the value of a key. The caller must not change value afterwards. The parameter expires is the time at which
+// the key expires, in nanoseconds since 1970; 0 means never. If Put returns an error, the write may or may not have
+// been done.
 func (s *Store) Put(key string, value []byte, expires, expected int64) (Result, error) {
 	v := &Version{Key: key, Size: len(value), Expires: expires}
 	v.value.Store(&value)
@@ -86,7 +87,7 @@ func (s *Store) commit(batch []*write) error {
 	return err
 }
 
-// check returns the versions of the writes that have the right expected revision, and sets the results of all writes.
+// check returns the versions of the writes whose key has the expected revision, and sets the results of all writes.
 func (s *Store) check(batch []*write) (versions []*Version, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -170,7 +171,7 @@ func (s *Store) apply(versions []*Version) {
 }
 
 // Append adds the writes of another store to the history. versions are all writes up to revision that are not in the
-// history yet. A store with Append must have no other writes.
+// history yet. If Append is used, the store must have no other writes.
 func (s *Store) Append(versions []*Version, revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -225,7 +226,7 @@ func (s *Store) after(revision int64) int {
 }
 
 // Compact compacts the history up to a revision: earlier revisions can't be read any more. It waits for a running
-// commit, which keeps values in memory that the file is about to lose.
+// commit. Otherwise it could drop a value that the commit keeps in memory because the file is about to lose it.
 func (s *Store) Compact(revision int64) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

@@ -50,8 +50,8 @@ func NewRemote(
 	return s, nil
 }
 
-// follow appends the writes in etcd to the history until etcd ends the watch. If etcd has compacted writes, or the
-// previous value of a write, the history restarts after them.
+// follow appends the writes in etcd to the history until etcd ends the watch. If etcd has compacted a write before
+// follow reads it, or the previous value of a write, the history restarts after this write.
 func (s *Store) follow(ctx context.Context) {
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

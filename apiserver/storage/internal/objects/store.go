@@ -1,6 +1,6 @@
 // Package objects stores API objects in a key-value store of this process, or in etcd.
 //
-// k8s.io/apiserver's etcd3 storage reads and writes the objects, with a client that calls the key-value store. So
+// The etcd3 storage of k8s.io/apiserver reads and writes the objects, with a client that calls the key-value store. So
 // preconditions, retries, continue tokens and errors are Kubernetes' own. Watches have their own implementation: etcd3
 // would read and decode each event for each watch, but here watches share the decoded objects and, over HTTP, their
 // encodings.
@@ -136,8 +136,8 @@ func (s *Store) Close() error {
 // Compact removes the history up to a resourceVersion.
 func (s *Store) Compact(revision int64) error { return s.kv.Compact(revision) }
 
-// Each calls do for each stored object, in the order of the keys, with the encoded value. do must not change the value.
-// If do returns an error, Each stops and returns it.
+// Each calls do for each stored object, in the order of the keys, with the encoded value. The function do must not
+// change the value. If do returns an error, Each stops and returns it.
 func (s *Store) Each(do func(key string, value []byte) error) error {
 	versions, _, _, err := s.kv.List("/", "0", 0, 0)
 	for _, v := range versions {
@@ -261,7 +261,8 @@ func (noStreams) GetStream(context.Context, string, ...clientv3.OpOption) (clien
 	return nil, status.Error(codes.Unimplemented, "no streams")
 }
 
-// leases implements the methods of etcd's leases that etcd3 calls. A lease is the time when its keys expire.
+// leases implements the methods of etcd's leases that etcd3 calls. The ID of a lease is the time at which its keys
+// expire.
 type leases struct{ clientv3.Lease }
 
 // Grant implements clientv3.Lease.

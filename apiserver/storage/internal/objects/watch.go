@@ -28,7 +28,8 @@ const (
 	batch        = 100       // maximum number of events that are read at once
 	batchBytes   = 256 << 10 // maximum size of the events that are read at once, in bytes
 
-	// Bookmarks are sent as by k8s.io/apiserver's cacher: every minute, and shortly before the deadline of the watch.
+	// A watch gets bookmarks when k8s.io/apiserver's cacher would send them: every minute, and shortly before the deadline
+	// of the watch.
 	bookmarkInterval = time.Minute
 	bookmarkMargin   = 2 * time.Second
 	// progressInterval is the interval of ProgressNotify, the same as in kube-apiserver's etcd.
@@ -36,7 +37,8 @@ const (
 )
 
 // watcher is a running watch. It has no queue except the buffer of results. A slow watch reads the history later, and
-// fails with 410 Expired if unread writes have been compacted. apiserver/unread.go explains what a slow client costs.
+// fails with 410 Expired if unread writes have been compacted. The file apiserver/unread.go explains what a slow client
+// costs.
 type watcher struct {
 	resource *resource
 	key      string
