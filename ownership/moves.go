@@ -266,10 +266,10 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// AppliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
-// subresource, such as replicas that kubectl scale set. This is the main resource, unless manager applies only through
-// the given subresource. If manager owned the fields through the main resource and through the subresource, its next
-// apply would conflict with its own entry.
+// AppliesThrough returns the subresource of manager's Apply entry to which the fields of an entry with the given
+// subresource move. For example, kubectl scale sets replicas in an entry for scale. The result is "", the main
+// resource, unless manager applies only through the given subresource. If manager owned the fields through the main
+// resource and through the subresource, its next apply would conflict with its own entry.
 func (e *Edit) AppliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)

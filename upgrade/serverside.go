@@ -46,9 +46,9 @@ type ServerSideOptions struct {
 	// Manager's entry for the same subresource. Fields of scale move to the entry for the main resource, unless Manager
 	// applies only through scale.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview expects an intent. If
-	// client-side apply applied last, it is the intent in the annotation; otherwise, it has the fields that Manager
-	// already applies.
+	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview uses the expected
+	// intent. If client-side apply applied last, the expected intent is the intent in the annotation; otherwise, it has
+	// the fields that Manager already applies.
 	Intent runtime.Object
 	// Plan has the options for planning the next apply, as in [ownership.Mover].
 	Plan plans.Options
@@ -312,7 +312,7 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 }
 
 // keepLastApplied makes LastAppliedManager own the annotation, unless an applier other than Manager owns it. The new
-// entry has no time, because kubectl's apply of the annotation changes nothing.
+// entry has no time, like the entry of kubectl, whose apply of the annotation changes nothing.
 func (m *move) keepLastApplied(version string) {
 	set := fieldpath.NewSet(annotationPath)
 	isOther := func(e managedfields.Entry) bool { return e.Manager != m.Manager }

@@ -158,8 +158,8 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// Overruled returns s, the apply with force of WaysOut, for a server that sets other values. set has the fields with
-// these values, as text. isAll is true if the server sets none of the applied values.
+// Overruled returns s, the forced apply of WaysOut, with the reason that the server sets other values than the apply.
+// set has the fields with the server's values, as text. isAll is true if the server sets none of the applied values.
 func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	instead := fmt.Sprintf("the server sets %s, whatever you apply", strings.Join(set, ", "))
 	if !isAll {
@@ -230,8 +230,9 @@ func LetGo(
 	return Suggestion{Why: why, Action: action, Promise: promise}
 }
 
-// TakeOver migrates an object to server-side apply, so that an apply without kubectl makes the changes that kubectl's
-// server-side apply makes when it takes over the fields of client-side apply from an updater.
+// TakeOver migrates an object to server-side apply. A server-side apply of kubectl takes over the fields of client-side
+// apply from an updater, and so makes more changes than an apply of another program. After the migration, both make the
+// same changes.
 func TakeOver(o Objects, manager, updater string, fields []fieldpath.Path) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("this apply does not change %s, which kubectl apply set and the manifest lacks; only kubectl's "+
@@ -334,7 +335,8 @@ func Twofold(o Objects, manager string, fields int) Suggestion {
 	}
 }
 
-// HandedItems drops the Apply entry of the temporary manager of a handover, which owns items around the handed fields.
+// HandedItems drops the Apply entry of the temporary manager of a handover. The entry owns items around the handed
+// fields.
 func HandedItems(o Objects, temporary string, items []fieldpath.Path) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%q now also owns %s, which no apply of another manager can then remove; to allow it, "+
@@ -358,8 +360,9 @@ func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	}
 }
 
-// UnknownVersion drops an entry whose version is not served or not known. An apply at another version would replace an
-// Apply entry; an update makes an entry of its own.
+// UnknownVersion drops an entry whose version is not served or not known. Instead of a drop, the manager of an Apply
+// entry can apply at another version, which replaces the entry. An update at another version does not replace an Update
+// entry; it makes a new entry.
 func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
 	why := "drop the entry"
 	if entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -424,9 +427,9 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	return append(out, updaters...)
 }
 
-// ExtendSet lets kubectl extend the parent of an ApplySet, which does not name the kind or namespace of some objects.
-// way is how to run kubectl. If namespace is not "", the kubeconfig must have it, because kubectl looks for the parent
-// there.
+// ExtendSet lets kubectl extend the parent of an ApplySet if the parent does not name the kind or namespace of some
+// objects. way says how to run kubectl. If namespace is not "", the kubeconfig must have it, because kubectl looks for
+// the parent there.
 func ExtendSet(objects []string, way, namespace string) Suggestion {
 	if namespace != "" {
 		way = fmt.Sprintf("with %s as the namespace of the kubeconfig, %s", namespace, way)

@@ -6,9 +6,9 @@
 //
 // # Rules
 //
-//   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. Both have
-//     their own owners, because a manager can own an item without its fields, and fields without the item
-//     (spec rule 4.3). All lines of a long string show the same field.
+//   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. The item
+//     and the field have separate owners, because a manager can own an item without its fields, and fields without the
+//     item (spec rule 4.3). All lines of a long string show the same field.
 //   - The owner of an atomic list or map owns everything in it ([Whole]). If an entry has the element of duplicate
 //     items and no paths below the element, it owns everything in these items: duplicates are compared as one leaf
 //     (spec rule 5.4). A struct itself has no owner; only its fields have owners ([Parent]).

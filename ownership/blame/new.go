@@ -135,8 +135,8 @@ func (r *Report) findWholes(cursors []cursor, obj map[string]any, typeAt func(st
 	}
 }
 
-// findMayOwn finds the entries that own paths of another known version that the object lacks: at the object's version,
-// these may be paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
+// findMayOwn finds the entries that have another known version and own paths that the object lacks. At the object's
+// version, these may be the paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
 func (r *Report) findMayOwn(o Options) {
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -158,8 +158,8 @@ func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fie
 	}
 }
 
-// keep removes all lines except those with fields of the given managers, and the lines of the structs and lists
-// around these.
+// keep removes all lines except the lines with fields of the given managers, and the lines of the structs and lists
+// around these fields.
 func (r *Report) keep(managers []string) {
 	isWanted := func(o *Owner) bool { return slices.Contains(managers, o.Manager) }
 	wanted := make([]bool, len(r.Lines))

@@ -179,7 +179,8 @@ func changesBetween(old, current *snapshot, touched []Side, writer Side) (change
 	// Fields that have no owner any more were removed by the side that was touched last. If a side writes twice in a
 	// second, and its second write only removes fields, no side is touched. Then the remover is the side that changed
 	// other fields in the same step, because one write makes one version. If several sides changed fields, versions
-	// were missed. A side that only removes fields of others is Nobody.
+	// were missed, and the remover is Nobody. If a side only removes fields of others, the remover is Nobody, too,
+	// because the entry of this side does not change.
 	remover := only(writers.Delete(Nobody))
 	if len(touched) > 0 {
 		remover = touched[0]

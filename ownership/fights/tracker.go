@@ -153,7 +153,8 @@ func (t *Tracker) observe(next *snapshot, writer Side, when time.Time) []Finding
 			found = append(found, h.fieldFindings(f, when, t.options)...)
 		}
 	}
-	// If a side writes twice in a second, its entry does not change: then it is the side that wrote the times.
+	// The idle writer is the side that was touched last. If a side writes twice in a second, no side is touched, and
+	// the idle writer is the side that wrote the times.
 	idle := sets.New[Side]()
 	for _, c := range changes {
 		idle.Insert(c.side)
@@ -300,7 +301,7 @@ func (h *history) idleWrite(side Side, when time.Time, o Options) []Finding {
 		return nil
 	}
 	times := append(within(h.idle[side], when, o.Window), when)
-	// Enough for the rate.
+	// These are enough times to compute the rate of writes.
 	h.idle[side] = times[max(0, len(times)-10*o.IdleWrites):]
 	if len(times) < o.IdleWrites {
 		return nil

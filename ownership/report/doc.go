@@ -7,8 +7,8 @@
 //	}
 //	summary := r.Summary()
 //
-// Objects are added one by one and are not kept. The memory of a report depends on the number of managers, kinds and
-// examples, not of objects. A report does no I/O and has no clock.
+// Objects are added one by one and are not kept. The memory of a report depends on the numbers of managers, kinds and
+// examples, not on the number of objects. A report does no I/O and has no clock.
 //
 // # Definitions
 //
@@ -31,7 +31,7 @@
 //
 // Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that only a server sets
 // (spec rule 2.7), and fields with their defaults, are not counted. Entries of all versions are compared by path,
-// without conversion. Without a converter, fields that an entry may own under other paths of its version are not
+// without conversion. Without a converter, fields that an entry may own under other paths at its version are not
 // counted. For objects without a type, unowned fields are not counted.
 //
 // Shared fields are the leaves that are in entries of at least two managers. Several entries of the same manager do

@@ -26,7 +26,7 @@ const (
 	quantityModel     = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 	rawExtensionModel = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
-	// References in converted schemas use these names for typed.Deduced and typed.UntypedAtomic.
+	// References with these names mean typed.Deduced and typed.UntypedAtomic.
 	deducedModel = "__untyped_deduced_"
 	atomicModel  = "__untyped_atomic_"
 )
@@ -308,7 +308,7 @@ func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 	case m.Items.Schema == nil:
 		c.fail("items", "got a list of %d schemas, want one schema", len(m.Items.Schemas))
 	case len(m.Items.Schemas) > 0:
-		// A document can't have both; only Go code can set both.
+		// A document can't have both one schema and a list of schemas; only Go code can set both.
 		c.fail("items", "got one schema and a list of %d more, want one schema", len(m.Items.Schemas))
 	default:
 		c.down("items")
