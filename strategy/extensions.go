@@ -41,7 +41,7 @@ var isStruct = map[string]bool{
 	"webhook": true, "conversion": true, "externalDocs": true,
 }
 
-// decoded returns a struct of these kinds without the fields that its Go type omits.
+// decoded returns tree, a struct in an object of a kind in ofExtensions, without the fields that its Go type omits.
 func decoded(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {

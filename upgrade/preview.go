@@ -52,7 +52,7 @@ type Preview struct {
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
 	// (spec rule 4.2). Lost is nil if Removed is nil.
 	Lost *fieldpath.Set
-	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
+	// Left are the fields that the managers of From keep or, if Released is true, give up.
 	Left     managedfields.Entries
 	Released bool
 	// notDefault returns the fields of an entry of Left whose values are not the defaults that a server would set.

@@ -58,12 +58,12 @@ type ServerSideOptions struct {
 	Also *fieldpath.Set
 	// Everything moves all fields of From, whatever the annotation contains, like client-go's csaupgrade.
 	Everything bool
-	// Release also removes the fields that do not move from the entries of From. Then nobody owns these fields, and
-	// Manager can apply them without a conflict.
+	// Release makes the managers of From give up all their fields that do not move. Fields that no other manager owns
+	// are then unowned, and Manager can apply them without a conflict.
 	Release bool
 	// KeepLastApplied moves the annotation to LastAppliedManager, so that no apply removes it. kubectl does the same
-	// for applies of its default manager, kubectl: at each apply of this manager, a server updates the annotation
-	// (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
+	// for applies of its default manager, kubectl, because a server updates the annotation at each apply of this
+	// manager (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
 	KeepLastApplied bool
 }
 

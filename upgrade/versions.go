@@ -86,8 +86,8 @@ func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// heldBy returns the paths that an intent would own, and the containers that the intent has and empty lacks: an update
-// that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
+// heldBy returns the paths that an intent would own, and the containers in intent that are not in empty, because an
+// update that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).AddedOrModified()
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())

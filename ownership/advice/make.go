@@ -187,7 +187,7 @@ func WithForms(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// WithMigration returns s with a remark about kubectl. s gives up the given fields. kubectl's server-side apply then
+// WithMigration returns s, which gives up the given fields, with a remark about kubectl: its server-side apply then
 // takes these fields over from client-side apply, and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
@@ -251,7 +251,8 @@ func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion
 	}
 }
 
-// ExtractAt prints the fields of an entry. The kind in o names the entry's version, at which the object is read.
+// ExtractAt prints the fields of an entry. The kind in o names the entry's version; the action reads the object at this
+// version.
 func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	return Suggestion{
 		Why:    fmt.Sprintf("to extract them, read the object at %s", version),
@@ -259,7 +260,8 @@ func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	}
 }
 
-// ReadAt repeats a command. The kind in o names the version of the entries, at which the object is read.
+// ReadAt repeats a command. The kind in o names the version of the entries; the command then reads the object at this
+// version.
 func ReadAt(o Objects, version string) Suggestion {
 	return Suggestion{
 		Why: "read the object at " + version, Action: Repeat{o}, Promise: Promise{Keeps: true, Done: true},
@@ -275,7 +277,8 @@ func Permit(kind schema.GroupKind, field string, owner managedfields.Key) Sugges
 	}
 }
 
-// LetRemove lets the next apply of a manager remove a drifting field. isOnly is true if owner is its only owner.
+// LetRemove lets the next apply of a manager remove a drifting field. isOnly is true if owner is the field's only
+// owner.
 func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier string, isOnly bool) Suggestion {
 	fields := []fieldpath.Path{field}
 	why := fmt.Sprintf("remove it: move it to %q; the next apply removes it if the manifest lacks it", applier)

@@ -150,7 +150,7 @@ type change struct {
 //
 // If the snapshots have different API versions, a conversion may have changed any value. A field is then compared only
 // if it has the same JSON type in both, and if a touched side has taken it from an owner. Such a field has changed,
-// because a server takes only fields whose values have changed at the owner's version.
+// because a server takes a field from an owner only if the value has changed at the owner's version.
 func changesBetween(old, current *snapshot, touched []Side, writer Side) (changes []change, isIdle bool) {
 	isConverted := old.object.APIVersion != current.object.APIVersion
 	isIdle = !isConverted
@@ -249,8 +249,8 @@ func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fie
 	}
 }
 
-// finder returns a function that finds the child of a value that an element selects, the first one if there are
-// several.
+// finder returns a function that finds the child of v that an element selects. If there are several, it finds the first
+// one.
 func finder(v any) func(fieldpath.Element) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -13,9 +13,9 @@
 // # Definitions
 //
 // Size is the length of an object, including its managed fields, as compact JSON. Watches and lists transfer objects in
-// this form. etcd stores built-in kinds as protobuf. This makes the rest of an object smaller, while FieldsV1 stays
-// JSON, so the share of managed fields is larger in etcd than in JSON. In the cache of an informer that strips no
-// fields, their share is at least as large as in JSON.
+// this form. etcd stores built-in kinds as protobuf. Protobuf makes an object smaller but keeps its FieldsV1 as JSON,
+// so the share of managed fields is larger in etcd than in JSON. In the cache of an informer that strips no fields,
+// their share is at least as large as in JSON.
 //
 // ManagedFields is the part of Size for metadata.managedFields, including its name; for a manager, it is the size of
 // its entries.

@@ -24,7 +24,7 @@ import (
 //
 // The first character after the opening bracket determines the kind of an element. If this character begins a string,
 // the character after the string decides: ["a"] is a field, and ["a"=1] is a key. Because a * in a string is escaped,
-// the text of a path is also a pattern of package policy, which matches only this path.
+// the text of a path is also a pattern of package policy that matches only this path.
 
 // isBare reports whether a name can be written without quotes.
 func isBare(name string) bool {
