@@ -40,9 +40,9 @@ func (e notApplied) Error() string        { return e.reason.Error() + "; " + Err
 func (e notApplied) Is(target error) bool { return target == ErrNotApplied }
 func (e notApplied) Unwrap() error        { return e.reason }
 
-// Handover returns two applies. After these applies, manager no longer owns fields, so that an autoscaler or another
-// updater can take them over. The fields exist in the object at all times, so the server never sets their defaults. The
-// two applies are:
+// Handover returns two applies. After these applies, manager no longer owns the given fields, so an autoscaler or
+// another updater can take them over. The fields exist in the object at all times, so the server never sets their
+// defaults. The two applies are:
 //
 //  1. The manager temporary applies the fields with their live values, and then owns them together with manager. This
 //     apply also has the fields that temporary already owns, for example from an earlier handover.

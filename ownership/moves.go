@@ -23,10 +23,10 @@ import (
 // an APIVersion selects the entries of all versions. See [Selects].
 //
 // To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
-// exceptions. First, fields of an entry for status, or of an entry with fields that the main resource can't write, move
-// to the manager's entry for the same subresource, unless the Operation is set to Apply. Second, if the Operation is
-// missing too, and the applier applies only through the subresource of the original entry, fields move to the applier's
-// entry for that subresource.
+// exceptions. First, if the fields come from an entry for status, or from an entry with fields that the main resource
+// can't write, they move to an entry for the same subresource, unless the Operation is set to Apply. Second, if the
+// Operation is missing, too, and the manager of To applies only through the subresource of the entry that the fields
+// come from, they also move to an entry for the same subresource.
 //
 // Fields are selected by paths. A path also selects everything below it, and must select at least one field to move. An
 // empty selection is an error; set All to move everything.

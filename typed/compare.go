@@ -193,8 +193,8 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, updated any, depth int)
 	case shape == mapShape:
 		return c.compareMaps(t.Map, asMap(old), asMap(updated), depth)
 	}
-	// Most pairs of lists have the same items in the same order. compareInOrder compares them without making elements.
-	// compareByElements compares all other pairs; it would find the same differences in these.
+	// Most pairs of lists have the same items in the same order. compareInOrder compares them without making elements,
+	// and finds the same differences as compareByElements, which compares all other pairs.
 	d, ok := c.compareInOrder(t.List, asList(old), asList(updated), depth)
 	if !ok {
 		d = c.compareByElements(t, asList(old), asList(updated), depth)

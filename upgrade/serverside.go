@@ -85,8 +85,8 @@ type Result struct {
 // String returns the summary of the preview. It contains no values of the object.
 func (r Result) String() string { return r.Preview.Summary("object") }
 
-// ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
-// describes which fields. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
+// ToServerSide moves fields of client-side apply to the Apply entry of a manager; the package comment describes which
+// fields move. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
 // The error is a *managedfields.Error if an entry that must change is malformed, and an *ownership.VersionError if the
 // version of Manager's entry is not known. A missing annotation is not an error: then only fields that Manager already
@@ -312,7 +312,8 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 }
 
 // keepLastApplied makes LastAppliedManager own the annotation, unless an applier other than Manager owns it. The new
-// entry has no time, like the entry of kubectl, whose apply of the annotation changes nothing.
+// entry has no time. The entry that kubectl makes has none either, because kubectl's apply of the annotation changes
+// nothing.
 func (m *move) keepLastApplied(version string) {
 	set := fieldpath.NewSet(annotationPath)
 	isOther := func(e managedfields.Entry) bool { return e.Manager != m.Manager }

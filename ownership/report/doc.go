@@ -23,7 +23,7 @@
 // Fields of an entry are all its paths, including paths of items and maps that have other paths below them.
 //
 // LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object,
-// but not when an apply changes only ownership, or nothing. A silent manager is one whose last write is longer ago than
+// but not when an apply changes only ownership, or nothing. A manager is silent if its last write is longer ago than
 // Options.Silent. It may still apply every minute, so a suggestion to drop its entries is only a question. A report
 // does not suggest dropping the entries of a silent Kubernetes component, such as kube-controller-manager or kubelet,
 // and does not suggest upgrading the entries of any component. Times at or before 1970-01-01T00:00:00Z come from a
