@@ -30,7 +30,7 @@ type Options struct {
 	// OtherPaths is true if fields may have other paths at other API versions, as in kinds that a server converts.
 	OtherPaths bool
 	// Managers are names of managers. If there are any, the report has only the lines with fields that these managers
-	// own, and the lines of the structs and lists around them.
+	// own, and the lines of the structs and lists around these fields.
 	Managers []string
 	// ManagedFields keeps metadata.managedFields in the object.
 	ManagedFields bool
@@ -145,7 +145,8 @@ func (r *Report) findMayOwn(o Options) {
 	}
 }
 
-// addAbsent adds to an entry's absent paths all paths at and below a child of n that the object lacks.
+// addAbsent handles a child of n that the object lacks. It adds the entry's paths at and below this child to the
+// entry's absent paths.
 func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fieldpath.Entry) {
 	e := &r.Entries[entry]
 	var absent fieldsets.Builder

@@ -37,8 +37,8 @@
 //	hpa     6               the same turn continues
 //	argocd  3        5      yes
 //
-// A field is fought over if it has at least Options.Returns returns within Options.Window. Therefore the following are
-// not fights, however many writes there are:
+// A field is fought over if at least Options.Returns of its turns within Options.Window are returns. Therefore the
+// following are not fights, however many writes there are:
 //
 //   - one side that alone writes a field, such as an autoscaler or the controller of a rollout;
 //   - a handover, after which only the new side writes;

@@ -145,7 +145,7 @@ type change struct {
 }
 
 // changesBetween returns the fields whose values differ. isIdle is true if nothing changed except times. touched are
-// the sides that touchedSince returns, the latest first. writer wrote the current version; it is Nobody if it is not
+// the sides that touchedSince returns, the latest first. writer wrote the current version; Nobody if the writer is not
 // known.
 //
 // If the snapshots have different API versions, a conversion may have changed any value. A field is then compared only

@@ -141,8 +141,8 @@ func (c *compiler) refer(name string) *typed.Type {
 	return cmp.Or(c.named[name], scalars[0])
 }
 
-// use returns the type that m describes, and whether a map with such entries is untyped. m is the schema of a field,
-// item or entry.
+// use returns the type that m, the schema of a field, item or map entry, describes. untyped reports whether a map whose
+// entries have this schema is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if name := modelOf(m); name != "" {
 		c.checkExtensions(m.Extensions)
