@@ -28,8 +28,8 @@ type Mover struct {
 	// can't be moved, and the next applies of their managers can't be planned.
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
 	// Writes returns filters for a kind, by subresource ("" for the main resource). The filter for a subresource keeps
-	// the fields that writes through it can set. A subresource needs no filter if writes through it set all fields,
-	// except for the reset fields in Options. Writes may be nil.
+	// the fields that writes through it can set. A subresource needs no filter if writes through it can set all fields
+	// except the reset fields in Options. Writes may be nil.
 	Writes func(kind schema.GroupKind) map[string]fieldpath.Filter
 	// Plan has the options for planning [Next] and [Step]: how the server compares values, and whether it sets
 	// defaults. By default, values are compared as JSON, so 1 instead of 1000m looks like a change.

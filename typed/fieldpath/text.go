@@ -23,8 +23,8 @@ import (
 //	bare    = a name, not empty, without spaces, unprintable characters and the characters . [ ] " \ * = ,
 //
 // The first character after the opening bracket determines the kind of an element. If this character begins a string,
-// the character after the string decides: ["a"] is a field, and ["a"=1] is a key. Because a * in a string is escaped,
-// the text of a path is also a pattern of package policy that matches only this path.
+// the character after the string decides: ["a"] is a field, and ["a"=1] is a key. Because [Path.String] escapes each *
+// in a string, the text of a path is also a pattern of package policy that matches only this path.
 
 // isBare reports whether a name can be written without quotes.
 func isBare(name string) bool {
