@@ -7,8 +7,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// shared is the cache of the process. The same FieldsV1 recurs in each write of an object, and in each object of a
-// workload. The cache keeps at most 16 MiB, whatever clients send.
+// shared is the process's cache of decoded FieldsV1. The same FieldsV1 recurs in each write of an object, and in each
+// object of a workload. The cache keeps at most 16 MiB, whatever clients send.
 var shared = cache{limit: 16 << 20}
 
 // cache maps FieldsV1 bytes to decoded sets, in two generations. A hit costs a hash and a comparison of the text, and
@@ -27,8 +27,8 @@ type cache struct {
 	bytes      int
 }
 
-// The sizes of a cached entry without its text and set, and of one member of a set, in bytes. A text has at least one
-// opening brace for each member.
+// Estimated sizes in bytes: cachedSize is the overhead of a text and its set in the cache, and memberSize is the size
+// of one member of the set. A text has at least one opening brace for each member.
 const (
 	cachedSize = 64
 	memberSize = 160

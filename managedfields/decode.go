@@ -22,7 +22,7 @@ type Error struct {
 	Index int
 	// Manager is the manager of the entry, if it is known.
 	Manager string
-	// Err is the cause; a *fieldpath.SyntaxError if it is in the fields.
+	// Err is the cause; a *fieldpath.SyntaxError if the entry's fields are malformed.
 	Err error
 }
 
@@ -36,8 +36,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Read reads the managed fields of an object, which is unstructured or a Go struct. If two entries have the same key,
 // Read uses the later one.
 //
-// An entry with a known operation is read even if it is otherwise malformed, or has no apiVersion; then
-// [Entry.FieldSet] returns the error. Fields of unknown kinds, which a later version of FieldsV1 may have added, are
+// An entry with a known operation is read even if it is otherwise malformed, or has no apiVersion. For such an entry,
+// [Entry.FieldSet] returns an error. Fields of unknown kinds, which a later version of FieldsV1 may have added, are
 // ignored. Read returns an *[Error] for an entry whose key can't be read, and for too many entries (spec rule 12.4).
 func Read(obj runtime.Object) (Entries, error) {
 	l, _, err := readObject(obj)
@@ -86,7 +86,7 @@ func DecodeTree(list []any) (Entries, error) {
 	return decoded(readTrees(list))
 }
 
-// decoded returns err, or the decoded entries without the form in which they were read.
+// decoded decodes all entries of l, and drops the form in which they were read. If err is set, it returns err.
 func decoded(l Entries, _ bool, err error) (Entries, error) {
 	if err == nil {
 		err = l.Err()

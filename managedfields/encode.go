@@ -101,8 +101,8 @@ func (e *Entry) encodeTree() map[string]any {
 		out["fieldsV1"] = e.set.Tree()
 	default:
 		// An entry of a Go struct that has not been decoded, or can't be decoded, is converted to a map. Bytes that are
-		// not JSON are lost, because a map can't represent them. If SetTime was called for an entry of an unstructured
-		// object whose fieldsV1 is not a map, this fieldsV1 is lost, too.
+		// not JSON are lost, because a map can't represent them. A fieldsV1 of an unstructured object that is not a map
+		// is lost, too, if SetTime was called for its entry.
 		var fields any
 		text, _ := e.encoded()
 		if utiljson.Unmarshal(text, &fields) == nil {

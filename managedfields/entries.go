@@ -12,7 +12,7 @@ import (
 )
 
 // Entries are the entries of one object, with distinct keys. The caller of Read owns them and may change them. Changes
-// never affect the object from which they were read.
+// of the entries never affect the object from which the entries were read.
 type Entries []Entry
 
 // Index returns the position of the entry with key k, or -1.
@@ -142,7 +142,7 @@ const Ancient = "ancient-changes"
 //	d joins them       ancient-changes (v1): .spec.w .spec.x .spec.z        b (v2)
 //
 // If an entry can't be decoded, nothing is merged. Entries that are not merged do not change. Cap costs O(n log n) for
-// n entries, and the union of the merged sets.
+// n entries, plus the cost of uniting the merged sets.
 func (l Entries) Cap(limit int) Entries {
 	var updates []int // positions of Update entries in l
 	for i := range l {

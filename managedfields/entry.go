@@ -13,9 +13,9 @@ import (
 )
 
 // Entry is one entry of managed fields: the fields that one manager owns. It is decoded only when its fields are
-// needed. For most entries of an unstructured object, a write only has to find out whether they own a changed field. It
-// looks up the field in their encoded FieldsV1. An unchanged entry is written as it was read, even if it can't be
-// decoded.
+// needed. For most entries of an unstructured object, a write only has to find out whether they own a changed field. To
+// find out, the write looks up the field in their encoded FieldsV1. An unchanged entry is written as it was read, even
+// if it can't be decoded.
 type Entry struct {
 	Key
 	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
@@ -32,7 +32,7 @@ type Entry struct {
 	//
 	//	asTree, asStruct   the unchanged entry as it is in an object; in asStruct, the time may have changed
 	//	decoded            set is valid; if decoded is false, another form is valid, or err is set
-	//	current            tree is canonical and has the current topology: until decoded, paths are looked up in it
+	//	current            tree is canonical and has the current topology; lookups use tree until decoded is true
 	//	err                the entry can't be decoded, and is kept as it was read
 
 	asTree   map[string]any
@@ -210,6 +210,6 @@ func (e *Entry) isSame(o *Entry) bool {
 		return e.APIVersion == o.APIVersion && e.Time.Equal(o.Time) &&
 			bytes.Equal(fieldsv1.Bytes(e.asStruct.FieldsV1), fieldsv1.Bytes(o.asStruct.FieldsV1))
 	}
-	// Entries in a form that no server writes have no asTree ([Read]).
+	// An entry in a form that no server writes has no asTree, because readTree has decoded it.
 	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)
 }

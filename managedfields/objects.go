@@ -22,7 +22,7 @@ func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 }
 
 // Copy returns obj with the managed fields of from, even if they are malformed. The result shares everything else with
-// obj. Both obj and from may be unstructured or a Go struct.
+// obj. Each of obj and from may be unstructured or a Go struct.
 func Copy(obj, from runtime.Object) (runtime.Object, error) {
 	if into, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		list, err := listOf(from)
@@ -87,7 +87,7 @@ func Equal(a, b runtime.Object, ignoreTimes bool) bool {
 }
 
 // listOf returns the managed fields of an object in the form of an unstructured object. It returns nil if the object
-// has no list, or if a Go struct has an empty list: the JSON of both is the same.
+// has no list. For a Go struct with an empty list, it also returns nil, because the JSON of the struct has no list.
 func listOf(obj runtime.Object) ([]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok && !gostruct.IsNil(obj) {
 		v, _ := Of(u.UnstructuredContent())
@@ -113,8 +113,8 @@ func timeless(entry any) any {
 	return entry
 }
 
-// Of returns the managed fields of an unstructured object, whatever their type. ok reports whether metadata has the
-// member managedFields, even if its value is null or [].
+// Of returns the managed fields of an unstructured object, whatever their type. ok is true if metadata has the member
+// managedFields, even with the value null or [].
 func Of(tree map[string]any) (list any, ok bool) {
 	metadata, _ := tree["metadata"].(map[string]any)
 	list, ok = metadata["managedFields"]

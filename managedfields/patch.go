@@ -15,13 +15,13 @@ import (
 // of other clients.
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
-// JSONPatch returns a JSON Patch (RFC 6902) for live, a stored object. The patch first makes the given operations, and
-// then sets the managed fields to the entries of l. Send it with the content type application/json-patch+json.
+// JSONPatch returns a JSON Patch (RFC 6902) for live, a stored object. The patch first performs the given operations,
+// and then sets the managed fields to the entries of l. Send it with the content type application/json-patch+json.
 // JSONPatch sorts l in place.
 //
 // The patch sets the resourceVersion to live's. If the object has been written since, a server therefore responds with
-// 409 Conflict, after which clients retry. (A failed test operation would result in 422.) If live has no
-// resourceVersion, the error is [ErrNoResourceVersion].
+// 409 Conflict, after which clients retry. (If the patch tested the resourceVersion instead, the response would be
+// 422.) If live has no resourceVersion, the error is [ErrNoResourceVersion].
 func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([]byte, error) {
 	accessor, err := gostruct.Accessor(live)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l Entries) JSONPatch(live runtime.Object, operations ...map[string]any) ([
 		entries["op"] = "add" // replace fails if the member does not exist
 	}
 	if len(l) == 0 {
-		// An empty list has the same meaning, but looks like a mistake.
+		// One empty entry clears the managed fields. An empty list would clear them, too, but looks like a mistake.
 		entries["value"] = []map[string]any{{}}
 	}
 	operations = append(operations, entries,

@@ -33,7 +33,7 @@
 //     the item. If the field was the manager's last field in the item, the item moves, too.
 //   - Atomic values move as a whole.
 //   - No move makes an applier the owner of a declared container that has content. No apply results in such ownership,
-//     so the applier's next apply would remove the container. An updater may own such a container.
+//     so the applier's next apply would then remove the container. An updater may own such a container.
 //   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that the fields come from;
 //     for an adoption, it has the time of the move. If an existing entry gains fields of another entry, it gets the
 //     later time of both. An adoption does not change the time of an existing entry.

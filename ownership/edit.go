@@ -24,11 +24,12 @@ import (
 type Mover struct {
 	Types fieldmanager.Types
 	// Options returns the server's options for a kind and a subresource ("" for the main resource): reset fields,
-	// converter and clock. It may be nil. Without a converter, fields of entries at other versions than live's
-	// version can be neither moved nor planned.
+	// converter and clock. It may be nil. Without a converter, the fields of entries at versions other than live's
+	// can't be moved, and the next applies of their managers can't be planned.
 	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
-	// Writes returns, for each subresource through which only some fields of a kind can be written, a filter for these
-	// fields; for the main resource, "". It need not have fields that Options reset, and may be nil.
+	// Writes returns filters for a kind, by subresource ("" for the main resource). The filter for a subresource keeps
+	// the fields that writes through it can set. A subresource needs no filter if writes through it can set all fields
+	// except the reset fields in Options. Writes may be nil.
 	Writes func(kind schema.GroupKind) map[string]fieldpath.Filter
 	// Plan has the options for planning [Next] and [Step]: how the server compares values, and whether it sets
 	// defaults. By default, values are compared as JSON, so 1 instead of 1000m looks like a change.
@@ -49,7 +50,8 @@ type Edit struct {
 	live   runtime.Object
 	bare   runtime.Object // live without managed fields
 	before managedfields.Entries
-	// applied has the last intent of each applier, as far as it is known: an entry that owns the fields of the intent.
+	// applied has an entry for each applier. The entry owns the fields of the applier's last intent, as far as they are
+	// known.
 	applied map[managedfields.Key]managedfields.Entry
 	// unowned are moved fields that their new applier can't own, such as empty lists.
 	unowned *fieldpath.Set
@@ -175,8 +177,8 @@ func (e *Edit) closed(set *fieldpath.Set, version, subresource string) (
 	return owned.Difference(fieldpath.NewSet(empty...)).Union(lost), intent, t, nil
 }
 
-// Differ returns the paths in set that are not equivalent at two versions: at the version to, an intent would own
-// other fields, or set other values.
+// Differ returns the paths in set that are not equivalent at two versions: at the version to, an intent with these
+// paths would own other fields or set other values.
 func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return nil, nil

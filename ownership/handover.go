@@ -22,14 +22,15 @@ type Step struct {
 	Intent  *unstructured.Unstructured
 	// Plan is the plan of this apply to the object that results from the previous step.
 	Plan *plans.Plan
-	// DryRun is an intent of Manager without the previous step, but with the same resulting object: it also has the
-	// fields that the previous step keeps. So a server can dry-run each step before the first one is applied. DryRun is
-	// Intent itself in the first step, and may share parts with it in the second.
+	// DryRun is an intent of Manager for a dry run before the previous step is applied. This dry run results in the
+	// same object as the step, because DryRun also has the fields that the previous step keeps. So a server can dry-run
+	// each step before the first one is applied. In the first step, DryRun is Intent itself. In the second step, DryRun
+	// and Intent may share memory.
 	DryRun *unstructured.Unstructured
 }
 
 // ErrNotApplied means that a manager does not own the fields of a [Mover.Handover] through an Apply. Then no handover
-// is needed, because its server-side applies can't remove the fields. Client-side applies can.
+// is needed, because the manager's server-side applies can't remove the fields. Its client-side applies can.
 var ErrNotApplied = errors.New("it is enough to remove the field from its manifest, because the value stays")
 
 // notApplied is an ErrNotApplied with the reason.
@@ -39,13 +40,13 @@ func (e notApplied) Error() string        { return e.reason.Error() + "; " + Err
 func (e notApplied) Is(target error) bool { return target == ErrNotApplied }
 func (e notApplied) Unwrap() error        { return e.reason }
 
-// Handover returns two applies. After these applies, manager no longer owns fields, so that an autoscaler or another
-// updater can take them over. The fields exist in the object at all times, so that the server never sets their
-// defaults:
+// Handover returns two applies. After these applies, manager no longer owns the given fields, so an autoscaler or
+// another updater can take them over. The fields exist in the object at all times, so the server never sets their
+// defaults. The two applies are:
 //
-//  1. temporary applies the fields with their live values, and then owns them together with manager; it also applies
-//     the fields that it already owns, for example from an earlier handover;
-//  2. manager applies its intent without the fields. They stay because temporary owns them.
+//  1. The manager temporary applies the fields with their live values, and then owns them together with manager. This
+//     apply also has the fields that temporary already owns, for example from an earlier handover.
+//  2. manager applies its intent without the fields. The fields stay because temporary owns them.
 //
 // Then the first update of the autoscaler that changes the fields takes them from temporary. An autoscaler that already
 // owns the fields shares them with temporary; use [Drop] to remove temporary. If the fields are in a list item,

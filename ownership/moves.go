@@ -23,10 +23,10 @@ import (
 // an APIVersion selects the entries of all versions. See [Selects].
 //
 // To is the key of an entry. A missing Operation means Apply. A missing Subresource means the main resource, with two
-// exceptions. First, fields of an entry for status, or of an entry with fields that the main resource can't write, move
-// to the manager's entry for the same subresource, unless the Operation is set to Apply. Second, if the Operation is
-// missing too, and the applier applies only through the subresource of the original entry, fields move to the applier's
-// entry for that subresource.
+// exceptions. First, if the fields come from an entry for status, or from an entry with fields that the main resource
+// can't write, they move to an entry for the same subresource, unless the Operation is set to Apply. Second, if the
+// Operation is missing, too, and the manager of To applies only through the subresource of the entry that the fields
+// come from, they also move to an entry for the same subresource.
 //
 // Fields are selected by paths. A path also selects everything below it, and must select at least one field to move. An
 // empty selection is an error; set All to move everything.
@@ -266,10 +266,10 @@ func (e *Edit) target(k managedfields.Key, source managedfields.Entry) (managedf
 	return k, err
 }
 
-// AppliesThrough returns the subresource of manager's Apply entry to which fields move from an entry with the given
-// subresource, such as replicas that kubectl scale set. This is the main resource, unless manager applies only through
-// the given subresource. If manager owned the fields through the main resource and through the subresource, its next
-// apply would conflict with its own entry.
+// AppliesThrough returns the subresource of manager's Apply entry to which the fields of an entry with the given
+// subresource move. For example, kubectl scale sets replicas in an entry for scale. The result is "", the main
+// resource, unless manager applies only through the given subresource. If manager owned the fields through the main
+// resource and through the subresource, its next apply would conflict with its own entry.
 func (e *Edit) AppliesThrough(manager, subresource string) string {
 	main := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", "")
 	own := managedfields.KeyOf(manager, metav1.ManagedFieldsOperationApply, "", subresource)

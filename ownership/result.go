@@ -48,17 +48,17 @@ func (r Result) String() string {
 
 // Next is the result if an applier applies its last intent again. The last intent has the fields that the applier owned
 // before the moves. If the applier owned no fields, the last intent is empty. Deletes and Keeps then show the effect of
-// a first intent that omits the fields.
+// a first intent that omits the fields that the applier gains.
 type Next struct {
 	Manager managedfields.Key
 	// Intent is the last intent. It has at least the name of the object.
 	Intent *unstructured.Unstructured
 	// Deletes are the fields that the applier loses and that the apply removes from the object: the intent omits them
-	// and nobody else owns them. The server may set their defaults, which differ from the removed values.
+	// and nobody else owns them. The server may then set these fields to defaults that differ from the removed values.
 	Deletes *fieldpath.Set
-	// Gone are the maps and lists, such as map entries, that the apply removes although they have fields that are neither
-	// in Deletes nor in an item in Deletes. Others are the other managers that own fields that the apply removes, in such
-	// a map or in an item; their Removes are these fields.
+	// Gone are the maps and lists that the apply removes although they contain fields that are neither in Deletes nor
+	// in an item in Deletes. Others are the other managers whose fields the apply removes together with such a map or
+	// list, or with an item in Deletes; their Removes are these fields.
 	Gone   *fieldpath.Set
 	Others []plans.OwnershipChange
 	// Keeps are the fields that the applier loses and that stay in the object, because others own them.
@@ -147,7 +147,8 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 	for _, change := range n.Plan.Ownership {
 		switch {
 		case change.Manager == key && change.From == "":
-			// The merged object still has a list whose last item was removed; a server does not store it.
+			// The merged object still has a list whose last item was removed, so Removes lacks the list. A server does
+			// not store this empty list, so Gone has it.
 			n.Deletes = change.Removes.AtOrBelow(changed).Union(change.Loses.AtOrBelow(n.Gone))
 			n.Defaults = change.Removes.Difference(n.Deletes)
 		case change.Manager == key: // its paths are at another version than the changes

@@ -50,7 +50,7 @@ func (e *Edit) checkWritable(fields *fieldpath.Set, version, subresource string)
 	return nil
 }
 
-// subresources returns the main resource, "", the status, and the subresources in Writes of the Mover.
+// subresources returns "" for the main resource, status, and the subresources in Writes of the Mover.
 func (e *Edit) subresources() []string {
 	out := []string{"", "status"}
 	for _, name := range slices.Sorted(maps.Keys(e.writes())) {

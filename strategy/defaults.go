@@ -392,7 +392,7 @@ func defaultCronJob(o *batchv1.CronJob) {
 	setPointer(&o.Spec.Suspend, false)
 	setPointer(&o.Spec.SuccessfulJobsHistoryLimit, 3)
 	setPointer(&o.Spec.FailedJobsHistoryLimit, 1)
-	// The defaults of the JobSpec itself do not apply to the template; only the defaults of its content do.
+	// A JobTemplate gets the defaults of the structs in its JobSpec, but not the defaults of the JobSpec's own fields.
 	defaultPodFailurePolicy(o.Spec.JobTemplate.Spec.PodFailurePolicy)
 	defaultPodSpec(&o.Spec.JobTemplate.Spec.Template.Spec)
 }

@@ -41,7 +41,8 @@ var isStruct = map[string]bool{
 	"webhook": true, "conversion": true, "externalDocs": true,
 }
 
-// decoded returns a struct of these kinds without the fields that its Go type omits.
+// decoded returns tree without the fields that its Go type omits. tree is a struct in an object of a kind in
+// ofExtensions.
 func decoded(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {

@@ -41,8 +41,8 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 // digestLengths are the lengths of digests, by known algorithm.
 var digestLengths = map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
 
-// tagOf returns the tag of an image: latest if it has neither a tag nor a digest, and "" if it is not a valid
-// reference.
+// tagOf returns the tag of an image. It returns latest for an image with neither a tag nor a digest, and "" for an
+// image with only a digest or an invalid reference.
 func tagOf(image string) string {
 	domain, path := splitDomain(image)
 	name, _, _ := strings.Cut(path, ":")

@@ -21,7 +21,8 @@ func fieldOf[T any](obj any, path ...string) *T {
 	return field
 }
 
-// defaultNewerKind sets the defaults of the kinds that k8s.io/api has at version v1 only since v0.36 or later.
+// defaultNewerKind sets the defaults of the kinds whose API version v1 was added to the module k8s.io/api in v0.36 or
+// later.
 func defaultNewerKind(obj runtime.Object) {
 	t := reflect.TypeOf(obj)
 	if t.Kind() != reflect.Pointer {

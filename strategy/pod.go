@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod sets the defaults of a Pod, including those that do not apply to a Pod template.
+// defaultPod sets the defaults of a Pod, including the defaults that do not apply to a Pod template.
 func defaultPod(o *corev1.Pod) {
 	if s := o.Spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
 		*s = 1
@@ -204,8 +204,8 @@ func defaultPersistentVolumeSource(v *corev1.PersistentVolumeSource) {
 	defaultAzureDisk(v.AzureDisk)
 }
 
-// Volumes and PersistentVolumes have different Go types for the same source, so these functions take fields as
-// arguments.
+// Volumes and PersistentVolumes have different Go types for the same source, so the functions below take fields of a
+// source as arguments.
 
 func defaultRBD(pool, user, keyring *string) {
 	setDefault(pool, "rbd")

@@ -19,7 +19,7 @@ func prepare(obj, live runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
 		if before, ok := live.(*corev1.Namespace); ok {
-			// The finalize subresource removes the finalizers when the namespace is empty.
+			// Only writes to the finalize subresource remove these finalizers.
 			o.Spec.Finalizers = slices.Clone(before.Spec.Finalizers)
 		} else if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
 			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
@@ -60,7 +60,7 @@ var isPrepared = map[schema.GroupKind]bool{
 }
 
 // prepareOf returns a function for plans.Options.Prepare that applies prepare to Go structs and to trees; nil for kinds
-// that prepare does not change. It does not change a tree that does not fit the Go type.
+// that prepare does not change. The function does not change a tree that does not fit the Go type.
 func prepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 	if !isPrepared[gvk.GroupKind()] {
 		return nil

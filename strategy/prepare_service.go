@@ -43,8 +43,8 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	}
 }
 
-// firstIfEqual returns the first item of a list that an update did not change, and any other list unchanged. It is for
-// the IP family policy SingleStack, which allows only one item.
+// firstIfEqual returns only the first item of a list that the update did not change, and returns a changed list as it
+// is. This is for the IP family policy SingleStack, which allows only one item.
 func firstIfEqual[T comparable](list, live []T) []T {
 	if len(list) > 1 && slices.Equal(list, live) {
 		return list[:1]

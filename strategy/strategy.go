@@ -1,6 +1,6 @@
 // Package strategy describes what a Kubernetes API server does, apart from merging, when it writes objects of a kind.
-// It knows the fields that a write resets, the fields of the empty object from which a create starts, the defaults, the
-// values that have the same meaning, and the fields that are set or restored before an object is stored.
+// It knows the fields that a write resets, the fields of the empty object from which a create starts, the defaults,
+// which different values have the same meaning, and the fields that are set or restored before an object is stored.
 //
 //	s := strategy.Of(types, gvk, "")                                 // the main resource
 //	m, err := fieldmanager.New(gvk, types, s.FieldManager())
@@ -39,7 +39,7 @@ func Of(types *openapi.Registry, kind schema.GroupVersionKind, subresource strin
 	return Strategy{resetfields.Write{Kind: kind, Subresource: subresource, IsBuiltin: isBuiltin, Types: types}, types}
 }
 
-// FieldManager returns the options of a server's FieldManager. The host adds the Converter, such as
+// FieldManager returns the options of a server's FieldManager. The caller adds the Converter, such as
 // fieldmanager.NoneConverter for a CustomResourceDefinition without a webhook.
 func (s Strategy) FieldManager() fieldmanager.Options {
 	o := fieldmanager.Options{Subresource: s.write.Subresource, ResetFields: s.write.Filters()}
@@ -49,8 +49,8 @@ func (s Strategy) FieldManager() fieldmanager.Options {
 	return o
 }
 
-// Plan returns the options for planning how the server processes an apply of a manager. With these options, a program
-// other than the server sets defaults, and compares objects as the server stores them.
+// Plan returns the options for planning how the server processes an apply of a manager. With these options, a plan that
+// is made outside the server sets the server's defaults, and compares objects as the server stores them.
 func (s Strategy) Plan(manager string) plans.Options {
 	o := plans.Options{Manager: manager, Defaults: true}
 	if s.write.IsBuiltin {

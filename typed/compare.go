@@ -12,7 +12,7 @@ import (
 // Comparison describes how one value differs from another value of the same type. A path is in only one of the sets,
 // with one exception: an item that is duplicated on one side and occurs once on the other is both removed and added. If
 // the shape of a field changed, the paths below its old value are removed, and the paths below its new value are added.
-// If one of these two values is a scalar or atomic, the field itself is modified, too.
+// If the old or the new value is a scalar or atomic, the field itself is modified, too.
 //
 // For example, with ports keyed by port:
 //
@@ -193,8 +193,8 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, updated any, depth int)
 	case shape == mapShape:
 		return c.compareMaps(t.Map, asMap(old), asMap(updated), depth)
 	}
-	// Most pairs of lists have the same items in the same order. compareInOrder compares them without making elements.
-	// All others are compared by their elements, which defines the result.
+	// Most pairs of lists have the same items in the same order. compareInOrder compares them without making elements,
+	// and finds the same differences as compareByElements, which compares all other pairs.
 	d, ok := c.compareInOrder(t.List, asList(old), asList(updated), depth)
 	if !ok {
 		d = c.compareByElements(t, asList(old), asList(updated), depth)
@@ -300,8 +300,8 @@ func (c *comparer) compareInOrder(l *List, old, updated []any, depth int) (d dif
 
 // compareByElements compares two lists by the elements of their items. If both lists have duplicates of an item, these
 // are compared as one leaf. If only updated has duplicates of an item, the duplicates are added; if only old has
-// duplicates, they are removed (spec rule 5.4). If the other list has the item once, this item is then compared with a
-// missing item.
+// duplicates, they are removed (spec rule 5.4). In these two cases, if the other list has the item once, this one item
+// is compared with a missing item.
 func (c *comparer) compareByElements(t *Type, old, updated []any, depth int) difference {
 	c.inexact = true
 	var d differences

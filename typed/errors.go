@@ -53,7 +53,7 @@ func (e Errors) Unwrap() []error {
 //
 // Invariants:
 //
-//	len(errs) < 2*limits.MaxErrors    and the first limits.MaxErrors violations so far are among them
+//	len(errs) < 2*limits.MaxErrors    and errs has the first limits.MaxErrors violations so far, by path
 //	omitted + len(errs)               is the number of violations so far
 //	last != nil  ⇒  no violation that sorts after last is among the first MaxErrors
 type faults struct {
@@ -76,8 +76,8 @@ func (f *faults) add(format string, args ...any) {
 	}
 }
 
-// trim keeps the first MaxErrors violations. It runs once per MaxErrors additions, so even with a million violations
-// each costs O(1).
+// trim keeps the first MaxErrors violations. It runs once per MaxErrors additions, so even with a million violations,
+// each violation costs O(1).
 func (f *faults) trim() {
 	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
 	if len(f.errs) > limits.MaxErrors {

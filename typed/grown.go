@@ -26,8 +26,9 @@ func (l *List) lacksKey(text string) bool {
 }
 
 // withGrownKeys returns set with defaults added to the keys that lack key fields of the list. A key stays unchanged if
-// it is unknown which item it selected: set also has a longer key with the same fields and values, and an additional
-// field of the longer key does not have its default. If nothing changes, withGrownKeys returns set itself.
+// it is unknown which item it selected. This is the case if set also has a longer key with the same fields and values,
+// and an additional field of the longer key has a value other than its default. If nothing changes, withGrownKeys
+// returns set itself.
 func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	grown := map[fieldpath.Element]fieldpath.Element{}
 	var had [][]string // the distinct lists of key field names of the keys in grown
@@ -71,7 +72,7 @@ func (l *List) withGrownKeys(set *fieldpath.Set) *fieldpath.Set {
 	return out.Set()
 }
 
-// grow returns the key with the given fields and the defaults of the key fields that they lack.
+// grow returns the key with the given fields and, for the remaining key fields, their defaults.
 func (l *List) grow(fields []fieldpath.KeyField) fieldpath.Element {
 	out, has := slices.Clone(fields), fieldsets.NamesOf(fields)
 	for _, name := range l.keys {

@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// element returns the path element that selects item in a set or keyed list, which is the identity of the item. It
-// returns an error for an item that can't be selected: see spec rules 3.4 and 3.5. To compare two identities, sameItem
-// is cheaper.
+// element returns the path element that selects item in a set or keyed list. This element is the item's identity. The
+// function returns an error for an item that can't be selected: see spec rules 3.4 and 3.5. To compare two identities,
+// sameItem is cheaper.
 func (l *List) element(item any) (fieldpath.Element, error) {
 	if len(l.keys) > 0 {
 		return l.key(item)

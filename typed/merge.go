@@ -18,7 +18,7 @@ type Merged struct {
 	// Value is the merged value. If Changed is false, it is the live value itself, the same value in memory.
 	Value   any
 	Changed bool
-	// FieldsV1 is the field set of the intent: its [Type.FieldSet] without the paths that the rules exclude.
+	// FieldsV1 is the field set of the intent: its [Type.FieldSet] without the paths that the [Rules] exclude.
 	FieldsV1 *metav1.FieldsV1
 }
 
@@ -224,16 +224,16 @@ func (x *listMerge) inPlace() {
 	}
 }
 
-// byElements merges any two lists. It has one cursor in each:
+// byElements merges any two lists. It has one cursor in each list:
 //
 //	live     a b c d        applied  d x b
 //	shared   d b            the applied items that live has and that are not in merged yet, in applied's order
 //	merged   a c d x b
 //
 // An item that only live has is added when the cursor in live reaches it. Shared items are added in applied's order;
-// the cursor in live skips a shared item whose turn has not come. An item that only applied has follows the item before
-// it in applied. Each step moves a cursor, so the cost is O(len(live) + len(applied)). Items of live that can't be
-// selected are omitted, as in upstream.
+// the cursor in live skips a shared item whose turn has not come. An item that only applied has is added directly after
+// its predecessor in applied. Each step moves a cursor, so the cost is O(len(live) + len(applied)). Items of live that
+// can't be selected are omitted, as in upstream.
 func (x *listMerge) byElements() {
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
 	m := interleaving{listMerge: x, index: x.list.indexOf(x.live), isMerged: make(map[string]bool, len(x.elems))}

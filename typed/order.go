@@ -17,10 +17,10 @@ func (s *Semantics) Equal(t *Type, a, b any) bool {
 	return same(a, b) || s.sameMeaning(t, a, b, 0)
 }
 
-// Reordered returns the path of each set or keyed list that is in both values, if the items that both lists have are in
-// a different order. A [Comparison] does not find lists that differ only in their order. Both values must be valid. For
-// example, for the keyed lists ports: [{port: 80}, {port: 90}] and ports: [{port: 90}, {port: 80}], it returns .ports.
-// It costs O(size) of both values.
+// Reordered returns the paths of the sets and keyed lists whose common items are in a different order in old and
+// updated. A [Comparison] does not find lists that differ only in their order. Both values must be valid. For example,
+// for the keyed lists ports: [{port: 80}, {port: 90}] and ports: [{port: 90}, {port: 80}], it returns .ports. It costs
+// O(size) of both values.
 func (t *Type) Reordered(old, updated any) *fieldpath.Set {
 	return t.reordered(old, updated, 0).Below
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Child returns the type of the child that e selects in a value of type t, or nil if t does not know the child, and
-// whether e is a declared field. If t has several shapes, Child uses the first one.
+// Child returns the type of the child that e selects in a value of type t; nil if t does not know the child. declared
+// reports whether e is a declared field. If t has several shapes, Child uses the first one.
 func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 	switch t.shapes().first() {
 	case mapShape:

@@ -66,8 +66,9 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	return true
 }
 
-// asAbsent reports whether v, an entry of m called name, is missing or treated as missing: it is empty, and emptiness
-// has no meaning in the schema. An empty struct, such as emptyDir: {}, has a meaning unless it is the default.
+// asAbsent reports whether v, an entry of m called name, is missing or treated as missing. A value is treated as
+// missing if it is empty and the schema gives emptiness no meaning. An empty struct, such as emptyDir: {}, has a
+// meaning unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if s == nil || depth > limits.MaxDepth {
 		return false

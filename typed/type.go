@@ -102,7 +102,7 @@ type Map struct {
 	isUntyped bool
 }
 
-// namedField is a declared field of a Map, or an undeclared entry, whose head is empty.
+// namedField is a declared field of a Map, or an undeclared entry. The head of an undeclared entry is empty.
 type namedField struct {
 	name string
 	head string // see [fieldsets.AppendHead]

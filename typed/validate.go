@@ -67,8 +67,8 @@ type validator struct {
 	rules Rules
 	// setOnly means that the caller needs only the set: the content of atomic values is not visited.
 	setOnly bool
-	// everyPath makes the walk find all paths, as in a [Comparison], not only those that an intent owns. Entries that
-	// the semantics treat as absent are omitted.
+	// everyPath makes the walk find all paths, as in a [Comparison], not only the paths that an intent owns. Entries
+	// that the semantics treat as absent are omitted.
 	everyPath bool
 	semantics *Semantics
 
@@ -134,7 +134,7 @@ func (w *validator) up() {
 	}
 }
 
-// enter is down for an element that has a path in the set; leave is up. See [fieldsets.Writer.Enter] for the arguments.
+// enter calls down and begins e in w.fields; leave is its inverse. See [fieldsets.Writer.Enter] for the arguments.
 func (w *validator) enter(e fieldpath.Element, head string, isMember bool) {
 	w.down(e)
 	w.fields.Enter(e, head, isMember)
@@ -238,8 +238,9 @@ func (w *validator) entries(m *Map, v any) {
 	})
 }
 
-// mostLookups is the maximum number of lookups of declared fields per entry. This many lookups take a fifth of the time
-// that it takes to look up the type of an entry and to sort the entry.
+// mostLookups is the maximum number of lookups of declared fields per entry of a map. If a map needed more,
+// [validator.eachEntry] sorts its entries instead, and looks up the type of each. For one entry, this takes five times
+// as long as mostLookups lookups.
 const mostLookups = 5
 
 // eachEntry calls visit for each entry of a map, and closes the level that the entries are written to. An entry that

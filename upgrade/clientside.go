@@ -26,10 +26,10 @@ type ClientSideOptions struct {
 	Manager string
 	// To is the manager of the client-side writes; ClientSideManager if it is empty.
 	To string
-	// Empty is an object before it is created, like Empty in [fieldmanager.Options]. The manager To does not own the
-	// containers of Empty. By default it has only an apiVersion and a kind, like a custom resource. For built-in kinds,
-	// which servers decode into Go structs, it is the zero value of the struct, such as &appsv1.Deployment{} with its
-	// TypeMeta.
+	// Empty is the empty object from which a create starts, like Empty in [fieldmanager.Options]. The manager To does
+	// not own the containers of Empty. By default it has only an apiVersion and a kind, like a custom resource. For
+	// built-in kinds, which servers decode into Go structs, it is the zero value of the struct, such as
+	// &appsv1.Deployment{} with its TypeMeta.
 	Empty runtime.Object
 }
 
@@ -37,11 +37,11 @@ type ClientSideOptions struct {
 var ErrNoApplyEntry = errors.New("the manager has applied nothing")
 
 // ToClientSide moves the fields that a manager applied server-side back to client-side apply. The annotation becomes
-// the intent of the manager's Apply entry, with live's values. The fields of the entry move to an Update entry, as if
-// kubectl apply had created it. Entries of subresources do not change, because client-side apply does not write
+// the intent of the manager's Apply entry, with the values in obj. The fields of the entry move to an Update entry, as
+// if kubectl apply had created it. Entries of subresources do not change, because client-side apply does not write
 // subresources.
 //
-// Nulls and empty lists of the intent are lost, because live has no nulls, and an empty list owns nothing. If
+// Nulls and empty lists of the intent are lost, because obj has no nulls, and an empty list owns nothing. If
 // [ToServerSide] moved the object before, the annotation also lacks the fields that other managers owned (Others in
 // [Preview]).
 //

@@ -19,8 +19,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Preview describes a move and its consequences. Its lists of entries have parts of the object's entries, each with
-// only the fields in question, in the order of the object's entries.
+// Preview describes a move and its consequences. The entries in its lists are parts of the object's entries, in the
+// same order; each has only the fields that the list is about.
 type Preview struct {
 	// Applier is the key of the Apply entry; APIVersion is its group version.
 	Applier    managedfields.Key
@@ -30,20 +30,20 @@ type Preview struct {
 	// LastApplied is the new owner of the annotation if KeepLastApplied is set; otherwise the zero Key.
 	LastApplied managedfields.Key
 	// Removed are the fields that the next apply removes. The next apply applies Intent or, without it, the expected
-	// intent (see [ServerSideOptions]). Next is the error of this apply without force, for example conflicts.Conflicts.
-	// If Next is set, Removed has the fields that the apply removes with force; it is nil if no plan can be made. IsKnown
-	// reports whether the next apply is known; if it is not, Removed and Next are nil.
+	// intent (see [ServerSideOptions]). Next is the error that this apply returns without force. If Next is a
+	// conflicts.Conflicts, Removed has the fields that the apply with force removes. For any other error, Removed is
+	// nil. IsKnown reports whether the next apply is known; if it is not, Removed and Next are nil.
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
 	// Plan is the plan of the next apply with force, at the version of the intent; nil if the apply fails or is not known.
 	Plan *plans.Plan
-	// Gone are the maps and lists, such as map entries, that the next apply removes although they have fields that are
-	// neither in Removed nor in an item in Removed. Taken are the fields of other managers that the next apply removes
-	// with such a map or item.
+	// Gone are the maps and lists that the next apply removes although they contain fields that are neither in Removed
+	// nor in an item in Removed. Taken are the fields of other managers that the next apply removes together with such
+	// a map or list, or with an item in Removed.
 	Gone  *fieldpath.Set
 	Taken managedfields.Entries
-	// IsExpected is true if the next apply applies the expected intent. If the actual intent has a field that is in
+	// IsExpected is true if only the expected intent is known. If the actual intent then has a field that is in
 	// Removed, the next apply sets the field and does not remove it.
 	IsExpected bool
 	// Sets are the moved fields whose values the next apply changes. They are not in Removed.
@@ -52,7 +52,7 @@ type Preview struct {
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
 	// (spec rule 4.2). Lost is nil if Removed is nil.
 	Lost *fieldpath.Set
-	// Left are the fields that the managers of From keep. If Released is true, nobody owns them any more.
+	// Left are the fields that the managers of From keep or, if Released is true, give up.
 	Left     managedfields.Entries
 	Released bool
 	// notDefault returns the fields of an entry of Left whose values are not the defaults that a server would set.
@@ -145,8 +145,8 @@ func (m *move) notDefault(e *managedfields.Entry) *fieldpath.Set {
 	return defaulted.Without(t, tree, e.Owned().Leaves(), m.Plan.Defaulter)
 }
 
-// modified returns the fields to which an apply gives other values. A removed field with an equal default, which the
-// server sets again, is not modified.
+// modified returns the fields to which an apply gives other values. If an apply removes a field whose value equals its
+// default, the server sets the same value again, and the field is not modified.
 func modified(plan *plans.Plan) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for change := range plan.Changes() {
@@ -212,7 +212,8 @@ func (p Preview) Render(w io.Writer, what string) error {
 	return err
 }
 
-// unless returns condition if the next intent is only expected, otherwise "". Texts about Removed end with the result.
+// unless returns condition if the next intent is only expected, otherwise "". Callers add the result to texts about
+// Removed.
 func (p Preview) unless(condition string) string {
 	if p.IsExpected {
 		return condition
@@ -220,9 +221,9 @@ func (p Preview) unless(condition string) string {
 	return ""
 }
 
-// Summary returns the preview in one line: the number of fields that move, the fields that stay although they are not
-// defaults, and the fields that the next apply then removes, sets or has conflicts over. what names the object.
-// [Preview.Render] lists all fields.
+// Summary returns the preview in one line. It has the number of fields that move, and names the fields that stay
+// although they are not defaults, and the fields that the next apply then removes, sets or has conflicts over. Long
+// lists are cut; [Preview.Render] lists all fields. what names the object.
 func (p Preview) Summary(what string) string {
 	moves := 0
 	for _, e := range p.Moves {
@@ -281,7 +282,8 @@ func (p Preview) Summary(what string) string {
 	return printable.Text(line)
 }
 
-// taken returns Taken without defaults of the managers of From, which the object would have again.
+// taken returns Taken without fields of From's managers that have default values, because the server would set these
+// values again.
 func (p Preview) taken() (out managedfields.Entries) {
 	for i := range p.Taken {
 		e := &p.Taken[i]

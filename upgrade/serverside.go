@@ -46,9 +46,9 @@ type ServerSideOptions struct {
 	// Manager's entry for the same subresource. Fields of scale move to the entry for the main resource, unless Manager
 	// applies only through scale.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview expects an intent. If
-	// client-side apply applied last, it is the intent in the annotation; otherwise, it has the fields that Manager
-	// already applies.
+	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview uses the expected
+	// intent. If client-side apply applied last, the expected intent is the intent in the annotation; otherwise, it has
+	// the fields that Manager already applies.
 	Intent runtime.Object
 	// Plan has the options for planning the next apply, as in [ownership.Mover].
 	Plan plans.Options
@@ -58,12 +58,12 @@ type ServerSideOptions struct {
 	Also *fieldpath.Set
 	// Everything moves all fields of From, whatever the annotation contains, like client-go's csaupgrade.
 	Everything bool
-	// Release also removes the fields that do not move from the entries of From. Then nobody owns these fields, and
-	// Manager can apply them without a conflict.
+	// Release makes the managers of From give up all their fields that do not move. Fields that no other manager owns
+	// are then unowned, and Manager can apply them without a conflict.
 	Release bool
 	// KeepLastApplied moves the annotation to LastAppliedManager, so that no apply removes it. kubectl does the same
-	// for applies of its default manager, kubectl: at each apply of this manager, a server updates the annotation
-	// (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
+	// for applies of its default manager, kubectl, because a server updates the annotation at each apply of this
+	// manager (spec rule 9.2). Without KeepLastApplied, the annotation moves to Manager, and the next apply removes it.
 	KeepLastApplied bool
 }
 
@@ -85,8 +85,8 @@ type Result struct {
 // String returns the summary of the preview. It contains no values of the object.
 func (r Result) String() string { return r.Preview.Summary("object") }
 
-// ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
-// describes which fields. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
+// ToServerSide moves fields of client-side apply to the Apply entry of a manager; the package comment describes which
+// fields move. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
 // The error is a *managedfields.Error if an entry that must change is malformed, and an *ownership.VersionError if the
 // version of Manager's entry is not known. A missing annotation is not an error: then only fields that Manager already
@@ -312,7 +312,8 @@ func (m *move) moveFrom(r *managedfields.Entry) error {
 }
 
 // keepLastApplied makes LastAppliedManager own the annotation, unless an applier other than Manager owns it. The new
-// entry has no time, because kubectl's apply of the annotation changes nothing.
+// entry has no time. The entry that kubectl makes has none either, because kubectl's apply of the annotation changes
+// nothing.
 func (m *move) keepLastApplied(version string) {
 	set := fieldpath.NewSet(annotationPath)
 	isOther := func(e managedfields.Entry) bool { return e.Manager != m.Manager }

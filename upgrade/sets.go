@@ -5,8 +5,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// follow adds to moved all containers in all whose whole content moves. If such a container stayed with its old owner,
-// an unwanted empty list or map would stay in the object.
+// follow adds to moved each container in the set all whose content is entirely in moved. If such a container stayed
+// with its old owner, an unwanted empty list or map would stay in the object.
 //
 //	all    f:annotations: {., f:a}   f:labels: {., f:x, f:y}
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
@@ -23,7 +23,7 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 // halves returns the items of keyed lists that both mine and other contain, and in which sole has fields. sole is the
 // part of mine that nobody else owns. If the owner of mine drops such an item, the item remains without these fields.
 //
-// It walks only other, because many others may be compared with one mine.
+// It walks other and not mine, because callers may compare the same large mine with many small sets.
 func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 	return fieldsets.Rewrite(other, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		ours, below := mine.At(elem)

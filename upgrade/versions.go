@@ -77,8 +77,8 @@ func (e edit) at(obj runtime.Object, version string) (map[string]any, error) {
 	return tree, err
 }
 
-// validTree returns the tree of an object if it is within the limits. The tree of an unstructured object shares its
-// memory.
+// validTree returns the tree of an object. It returns an error if the tree exceeds the limits of [typed.Type.Validate].
+// The tree of an unstructured object shares the object's memory.
 func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	if tree, err = gostruct.Tree(obj); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
@@ -86,15 +86,15 @@ func validTree(obj runtime.Object) (tree map[string]any, err error) {
 	return tree, typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// heldBy returns the paths that an intent would own, and the containers that the intent has and empty lacks: an update
-// that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
+// heldBy returns the paths that an intent would own, and the containers in intent that are not in empty, because an
+// update that creates containers owns them, too (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).AddedOrModified()
 	return made.Union(t.FieldSet(intent)).Difference(managedfields.Unowned())
 }
 
-// same returns the paths of set, a set at version from, without the paths that mean something else at version to. It
-// also omits fields that can't be compared, so that these fields stay with their owner.
+// same returns the paths of set, which are paths at version from, without the paths that mean something else at version
+// to. It also omits fields that can't be compared, so that these fields stay with their owner.
 func (e edit) same(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
 	if from == to {
 		return set, nil

@@ -158,8 +158,8 @@ func WithChanges(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// Overruled returns s, the apply with force of WaysOut, for a server that sets other values. set has the fields with
-// these values, as text. isAll is true if the server sets none of the applied values.
+// Overruled returns s, the forced apply of WaysOut, with the reason that the server sets other values than the apply.
+// set has the fields with the server's values, as text. isAll is true if the server sets none of the applied values.
 func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	instead := fmt.Sprintf("the server sets %s, whatever you apply", strings.Join(set, ", "))
 	if !isAll {
@@ -187,7 +187,7 @@ func WithForms(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// WithMigration returns s with a remark about kubectl. s gives up the given fields. kubectl's server-side apply then
+// WithMigration returns s, which gives up the given fields, with a remark about kubectl: its server-side apply then
 // takes these fields over from client-side apply, and removes them, because the manifest lacks them.
 func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {
@@ -230,8 +230,9 @@ func LetGo(
 	return Suggestion{Why: why, Action: action, Promise: promise}
 }
 
-// TakeOver migrates an object to server-side apply, so that an apply without kubectl makes the changes that kubectl's
-// server-side apply makes when it takes over the fields of client-side apply from an updater.
+// TakeOver migrates an object to server-side apply. A server-side apply of kubectl takes over the fields of client-side
+// apply from an updater, and so makes more changes than an apply of another program. After the migration, both make the
+// same changes.
 func TakeOver(o Objects, manager, updater string, fields []fieldpath.Path) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("this apply does not change %s, which kubectl apply set and the manifest lacks; only kubectl's "+
@@ -250,7 +251,8 @@ func TakeIn(o Objects, field fieldpath.Path, owner managedfields.Key) Suggestion
 	}
 }
 
-// ExtractAt prints the fields of an entry. The kind in o names the entry's version, at which the object is read.
+// ExtractAt prints the fields of an entry. The kind in o names the entry's version; the action reads the object at this
+// version.
 func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	return Suggestion{
 		Why:    fmt.Sprintf("to extract them, read the object at %s", version),
@@ -258,7 +260,8 @@ func ExtractAt(o Objects, entry managedfields.Key, version string) Suggestion {
 	}
 }
 
-// ReadAt repeats a command. The kind in o names the version of the entries, at which the object is read.
+// ReadAt repeats a command. The kind in o names the version of the entries; the command then reads the object at this
+// version.
 func ReadAt(o Objects, version string) Suggestion {
 	return Suggestion{
 		Why: "read the object at " + version, Action: Repeat{o}, Promise: Promise{Keeps: true, Done: true},
@@ -274,7 +277,8 @@ func Permit(kind schema.GroupKind, field string, owner managedfields.Key) Sugges
 	}
 }
 
-// LetRemove lets the next apply of a manager remove a drifting field. isOnly is true if owner is its only owner.
+// LetRemove lets the next apply of a manager remove a drifting field. isOnly is true if owner is the field's only
+// owner.
 func LetRemove(o Objects, field fieldpath.Path, owner managedfields.Key, applier string, isOnly bool) Suggestion {
 	fields := []fieldpath.Path{field}
 	why := fmt.Sprintf("remove it: move it to %q; the next apply removes it if the manifest lacks it", applier)
@@ -334,7 +338,8 @@ func Twofold(o Objects, manager string, fields int) Suggestion {
 	}
 }
 
-// HandedItems drops the Apply entry of the temporary manager of a handover, which owns items around the handed fields.
+// HandedItems drops the Apply entry of the temporary manager of a handover. The entry owns items around the handed
+// fields.
 func HandedItems(o Objects, temporary string, items []fieldpath.Path) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%q now also owns %s, which no apply of another manager can then remove; to allow it, "+
@@ -358,8 +363,9 @@ func GoneVersion(kind, manager, version string, entries int) Suggestion {
 	}
 }
 
-// UnknownVersion drops an entry whose version is not served or not known. An apply at another version would replace an
-// Apply entry; an update makes an entry of its own.
+// UnknownVersion drops an entry whose version is not served or not known. Instead of a drop, the manager of an Apply
+// entry can apply at another version, which replaces the entry. An update at another version does not replace an Update
+// entry; it makes a new entry.
 func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
 	why := "drop the entry"
 	if entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -424,9 +430,9 @@ func Decide(o Objects, field fieldpath.Path, sides []managedfields.Key) (out []S
 	return append(out, updaters...)
 }
 
-// ExtendSet lets kubectl extend the parent of an ApplySet, which does not name the kind or namespace of some objects.
-// way is how to run kubectl. If namespace is not "", the kubeconfig must have it, because kubectl looks for the parent
-// there.
+// ExtendSet lets kubectl extend the parent of an ApplySet if the parent does not name the kind or namespace of some
+// objects. way says how to run kubectl. If namespace is not "", the kubeconfig must have it, because kubectl looks for
+// the parent there.
 func ExtendSet(objects []string, way, namespace string) Suggestion {
 	if namespace != "" {
 		way = fmt.Sprintf("with %s as the namespace of the kubeconfig, %s", namespace, way)

@@ -6,12 +6,12 @@
 //
 // # Rules
 //
-//   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. Both have
-//     their own owners, because a manager can own an item without its fields, and fields without the item
-//     (spec rule 4.3). All lines of a long string show the same field.
+//   - A line shows one field or several: `- name: web` begins a list item, and holds the item's first field. The item
+//     and the field have separate owners, because a manager can own an item without its fields, and fields without the
+//     item (spec rule 4.3). All lines of a long string show the same field.
 //   - The owner of an atomic list or map owns everything in it ([Whole]). If an entry has the element of duplicate
-//     items and no paths below the element, it owns everything in these items: duplicates are compared as one leaf
-//     (spec rule 5.4). A struct itself has no owner; only its fields have owners ([Parent]).
+//     items and no paths below the element, it owns everything in these items, because duplicates are compared as one
+//     leaf (spec rule 5.4). A struct itself has no owner; only its fields have owners ([Parent]).
 //   - Fields that identify an object, and fields that only the server sets, never have an owner ([Exempt],
 //     spec rule 2.7). All other fields without an owner are [Unowned].
 //   - No schema is needed: the entries show which lists are keyed and which are sets. A schema adds what entries

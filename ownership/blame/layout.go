@@ -24,7 +24,7 @@ type node struct {
 	first    int
 	last     int
 
-	// attribute sets these fields, see own.go. Only elem of map entries is set by add.
+	// attribute (in own.go) sets these fields, except elem of a map entry, which add sets.
 	elem    fieldpath.Element
 	typ     *typed.Type
 	kind    Kind

@@ -30,7 +30,7 @@ type Options struct {
 	// OtherPaths is true if fields may have other paths at other API versions, as in kinds that a server converts.
 	OtherPaths bool
 	// Managers are names of managers. If there are any, the report has only the lines with fields that these managers
-	// own, and the lines of the structs and lists around them.
+	// own, and the lines of the structs and lists around these fields.
 	Managers []string
 	// ManagedFields keeps metadata.managedFields in the object.
 	ManagedFields bool
@@ -135,8 +135,8 @@ func (r *Report) findWholes(cursors []cursor, obj map[string]any, typeAt func(st
 	}
 }
 
-// findMayOwn finds the entries that own paths of another known version that the object lacks: at the object's version,
-// these may be paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
+// findMayOwn finds the entries that have another known version and own paths that the object lacks. At the object's
+// version, these may be the paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
 func (r *Report) findMayOwn(o Options) {
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -145,7 +145,8 @@ func (r *Report) findMayOwn(o Options) {
 	}
 }
 
-// addAbsent adds to an entry's absent paths all paths at and below a child of n that the object lacks.
+// addAbsent handles a child of n that the object lacks. It adds the entry's paths at and below this child to the
+// entry's absent paths.
 func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fieldpath.Entry) {
 	e := &r.Entries[entry]
 	var absent fieldsets.Builder
@@ -158,8 +159,8 @@ func (r *Report) addAbsent(entry int, n *node, child fieldpath.Element, held fie
 	}
 }
 
-// keep removes all lines except those with fields of the given managers, and the lines of the structs and lists
-// around these.
+// keep removes all lines except the lines with fields of the given managers, and the lines of the structs and lists
+// around these fields.
 func (r *Report) keep(managers []string) {
 	isWanted := func(o *Owner) bool { return slices.Contains(managers, o.Manager) }
 	wanted := make([]bool, len(r.Lines))

@@ -15,11 +15,11 @@ import (
 type cursor struct {
 	entry int
 	below *fieldpath.Set
-	// several is true below duplicate items. A field that one duplicate lacks may be in another, so fields below them
-	// are never reported as absent.
+	// several is true below duplicate items. A field that one duplicate lacks may be in another, so fields below
+	// duplicates are never reported as absent.
 	several bool
-	// wholes are the values below the node that are owned as a whole at the entry's version. It is nil if they are
-	// unknown, or if the object has the same version.
+	// wholes has the values below the node that are owned as a whole at the entry's version. It is nil if these values
+	// are unknown, or if the object has the same version.
 	wholes *fieldpath.Set
 }
 

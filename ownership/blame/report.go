@@ -102,7 +102,7 @@ type Line struct {
 	// Continued is true if the line continues the field of the previous line.
 	Continued bool `json:"continued,omitempty"`
 	// Fields are the fields that begin in the line, outermost first. Most lines have one field; the first line of a
-	// list item has the item and its first field. Only a line of an object without fields has none.
+	// list item has the item and its first field. The only line without fields is the line of an empty object.
 	Fields []Field `json:"fields"`
 }
 

@@ -42,11 +42,11 @@ const managerWidth = 40
 //	+ hpa     Update     5m   │
 //	(nobody)                  │   paused: false
 //
-// A row without a manager is for an exempt field, or for a field that is unowned but contains owned fields, which later
-// rows show. If a line begins a list item, and the item and its first field have different owners, the owners are
-// marked with (item) and (field). If the object and the entries have different versions, the table has a column for
-// versions. Problems are listed below the table, and entries of other versions that may own fields marked (unknown).
-// style may be nil.
+// A row without a manager is for an exempt field, or for a field that has no owner itself but contains owned fields.
+// Later rows show these fields. If a line begins a list item, and the item and its first field have different owners,
+// the owners are marked with (item) and (field). If the object and the entries have different versions, the table has a
+// column for versions. Below the table, Text lists problems, and the entries of other versions that may own the fields
+// marked (unknown). style may be nil.
 func Text(w io.Writer, style Style, reports ...*Report) error {
 	if style == nil {
 		style = func(_ Part, _, text string) string { return text }

@@ -34,7 +34,7 @@ type Report struct {
 	Conflicts conflicts.Conflicts `json:"conflicts"`
 	// Ways are the ways out.
 	Ways []WayOut `json:"ways,omitempty"`
-	// Unavailable are the ways that do not exist for these conflicts. Why of such a way is the reason; Intent is nil.
+	// Unavailable are the ways that do not exist for these conflicts. Their Why is the reason, and their Intent is nil.
 	Unavailable []WayOut `json:"unavailable,omitempty"`
 	// Suggestions are other actions: moves that end conflicts, and edits of the manifest that a way out needs.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
@@ -63,9 +63,9 @@ type Loss struct {
 }
 
 // New returns the conflicts of an apply with the ways out of them: to force all conflicts, to give up all or, if live
-// has a value for any of them, to share all. New takes the arguments of [plans.New], and the name of the object as
-// what. A way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if
-// there is no plan, for example because of [plans.ErrPrecondition].
+// has a value for any of them, to share all. New takes the arguments of [plans.New]; what is the name of the object. A
+// way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if there is
+// no plan, for example because of [plans.ErrPrecondition].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,
 	options plans.Options) (Report, error) {
 	options.Force = false

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// setByServer has the metadata that only servers set. The annotation belongs to the DaemonSets of a removed API
-// group.
+// setByServer has the metadata that only servers set. In the annotation, servers keep a field that DaemonSets had in a
+// removed API group.
 var setByServer = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
 ))

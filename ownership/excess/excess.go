@@ -1,4 +1,4 @@
-// Package excess finds fields that managers own but may not own, by the permissions of a policy.
+// Package excess finds fields that managers own although a policy does not permit it.
 //
 //	p, err := policy.Parse(file)
 //	...

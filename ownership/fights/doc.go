@@ -14,7 +14,7 @@
 // owns the field after the write. If the field was removed, its writer is the side whose entry is new, has another time
 // or has gained fields. If there is no such side, the writer is the side that wrote the other fields in the same step.
 // A manager that removes a field and then owns nothing has no entry: its side is called Nobody, unless the caller names
-// the writer, as an audit log does ([Tracker.ObserveWrite]).
+// the writer, for example from an audit log ([Tracker.ObserveWrite]).
 //
 // The fields that are compared between two versions of an object are the leaves of the union of all entries of both
 // versions. If an entry has fields in a map or list item, only these fields are compared, and not the map or item
@@ -37,8 +37,8 @@
 //	hpa     6               the same turn continues
 //	argocd  3        5      yes
 //
-// A field is fought over if it has at least Options.Returns returns within Options.Window. Therefore the following are
-// not fights, however many writes there are:
+// A field is fought over if at least Options.Returns of its turns within Options.Window are returns. Therefore the
+// following are not fights, however many writes there are:
 //
 //   - one side that alone writes a field, such as an autoscaler or the controller of a rollout;
 //   - a handover, after which only the new side writes;

@@ -49,7 +49,7 @@ type Participant struct {
 	Side
 	Value string `json:"value,omitempty"`
 	Turns int    `json:"turns,omitempty"`
-	// Forced is the number of its turns that took the field by a forced apply.
+	// Forced is the number of its turns that began with a forced apply, which took the field.
 	Forced int `json:"forced,omitempty"`
 }
 

@@ -19,9 +19,9 @@ var replicas = fieldpath.NewPath("spec", "replicas")
 
 // ObserveScale is [Tracker.Observe] for a write to the scale subresource. scale is the Scale that the server returned.
 // The new version of the object is the last observed version, with the replicas and the resourceVersion of the Scale. A
-// Scale of kube-apiserver has no managed fields: if the replicas changed, the manager becomes their only owner, by an
-// Update (spec rule 2.8). If the Scale has the last observed resourceVersion, the request is a write without a change,
-// as for [Tracker.ObserveWrite].
+// Scale of kube-apiserver has no managed fields. Therefore, if the replicas changed, ObserveScale makes the manager
+// their only owner, by an Update (spec rule 2.8). If the Scale has the last observed resourceVersion, the request is a
+// write without a change, as for [Tracker.ObserveWrite].
 //
 // ObserveScale finds nothing if the object was not observed before. It ignores changes of custom resources, which may
 // have their replicas at another path. It also ignores changes of an object that has no .spec.replicas, or whose

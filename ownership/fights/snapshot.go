@@ -145,12 +145,12 @@ type change struct {
 }
 
 // changesBetween returns the fields whose values differ. isIdle is true if nothing changed except times. touched are
-// the sides that touchedSince returns, the latest first. writer wrote the current version; it is Nobody if it is not
+// the sides that touchedSince returns, the latest first. writer wrote the current version; Nobody if the writer is not
 // known.
 //
 // If the snapshots have different API versions, a conversion may have changed any value. A field is then compared only
 // if it has the same JSON type in both, and if a touched side has taken it from an owner. Such a field has changed,
-// because a server takes only fields whose values have changed at the owner's version.
+// because a server takes a field from an owner only if the value has changed at the owner's version.
 func changesBetween(old, current *snapshot, touched []Side, writer Side) (changes []change, isIdle bool) {
 	isConverted := old.object.APIVersion != current.object.APIVersion
 	isIdle = !isConverted
@@ -179,7 +179,8 @@ func changesBetween(old, current *snapshot, touched []Side, writer Side) (change
 	// Fields that have no owner any more were removed by the side that was touched last. If a side writes twice in a
 	// second, and its second write only removes fields, no side is touched. Then the remover is the side that changed
 	// other fields in the same step, because one write makes one version. If several sides changed fields, versions
-	// were missed. A side that only removes fields of others is Nobody.
+	// were missed, and the remover is Nobody. If a side only removes fields of others, the remover is Nobody, too,
+	// because the entry of this side does not change.
 	remover := only(writers.Delete(Nobody))
 	if len(touched) > 0 {
 		remover = touched[0]
@@ -248,8 +249,8 @@ func walk(set *fieldpath.Set, path fieldpath.Path, was, is any, visit func(p fie
 	}
 }
 
-// finder returns a function that finds the child of a value that an element selects, the first one if there are
-// several.
+// finder returns a function that finds the child of v that an element selects. If there are several, it finds the first
+// one.
 func finder(v any) func(fieldpath.Element) any {
 	switch v := v.(type) {
 	case map[string]any:

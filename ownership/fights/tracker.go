@@ -20,7 +20,7 @@ type Options struct {
 	Window time.Duration
 	// Returns is the number of returns that make a fight, and of reverts that make a flap; 3 by default.
 	Returns int
-	// IdleWrites is the number of writes that change nothing except times and make an idle writer; 10 by default.
+	// IdleWrites is how many writes make a side an idle writer, if they change nothing except times; 10 by default.
 	IdleWrites int
 	// Fields is the maximal number of fields of an object that are tracked at a time; 64 by default.
 	Fields int
@@ -153,7 +153,8 @@ func (t *Tracker) observe(next *snapshot, writer Side, when time.Time) []Finding
 			found = append(found, h.fieldFindings(f, when, t.options)...)
 		}
 	}
-	// If a side writes twice in a second, its entry does not change: then it is the side that wrote the times.
+	// The idle writer is the side that was touched last. If a side writes twice in a second, no side is touched, and
+	// the idle writer is the side that wrote the times.
 	idle := sets.New[Side]()
 	for _, c := range changes {
 		idle.Insert(c.side)
@@ -287,8 +288,8 @@ func (h *history) fieldFindings(f *field, when time.Time, o Options) (found []Fi
 	return found
 }
 
-// isStatus reports whether the value of a field may only describe what its writer observes. This is true for fields of
-// the status, and for fields that Kubernetes components write. Such values may alternate.
+// isStatus reports whether side may use a field to report what it observes. This is true for fields of the status, and
+// for fields that Kubernetes components write. The values of such fields may alternate.
 func isStatus(side Side, path fieldpath.Path) bool {
 	first, _ := path[0].Field()
 	return first == "status" || side.Subresource == "status" || components.Has(side.Manager)
@@ -300,7 +301,7 @@ func (h *history) idleWrite(side Side, when time.Time, o Options) []Finding {
 		return nil
 	}
 	times := append(within(h.idle[side], when, o.Window), when)
-	// Enough for the rate.
+	// These are enough times to compute the rate of writes.
 	h.idle[side] = times[max(0, len(times)-10*o.IdleWrites):]
 	if len(times) < o.IdleWrites {
 		return nil

@@ -69,8 +69,8 @@ type managerTally struct {
 	mixed             map[string]bool    // kinds in which an upgrade would also change objects without movable fields
 }
 
-// movable are the Twofold fields of a manager in objects of one kind that an upgrade moves for certain, because both
-// entries have the same version.
+// movable counts a manager's Twofold fields (see [Summary]) in objects of one kind. It counts only fields that an
+// upgrade is certain to move, because the manager's Update and Apply entries have the same version.
 type movable struct {
 	objects, fields int
 	first           scored // the first object by name, with its number of fields

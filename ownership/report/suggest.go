@@ -41,8 +41,8 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		out = append(out, advice.Forgotten(slices.Sorted(maps.Keys(r.ancient)), s.Ancient.Objects))
 	}
 	silent := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
-		// Components write only when something changes, so they are never suggested as gone. The last two managers have
-		// suggestions of their own.
+		// Components write only when something changes, so they are never suggested as gone. The managers Ancient and
+		// ClientSideManager have suggestions of their own.
 		return !m.Silent || components.Has(m.Name) || m.Name == managedfields.Ancient || m.Name == upgrade.ClientSideManager
 	})
 	for _, m := range silent[:min(len(silent), maxReasons)] {

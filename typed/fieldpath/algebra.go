@@ -167,8 +167,8 @@ func (s *Set) Leaves() *Set {
 	return &Set{nodes: out}
 }
 
-// Filter removes paths from sets. A host passes filters for the reset fields of a resource, such as status on the
-// main resource.
+// Filter removes paths from sets. A server has filters for the reset fields of a resource, such as status on the main
+// resource.
 type Filter interface {
 	// Filter returns the paths of set that are kept.
 	Filter(set *Set) *Set

@@ -132,7 +132,8 @@ func (m *members) release() {
 	builders.Put(m.builder)
 }
 
-// enter counts a member and increases the depth. If one of them exceeds its limit, it returns an error at offset.
+// enter counts a member and increases the depth. If the number of members or the depth exceeds its limit, enter returns
+// an error at offset.
 func (m *members) enter(offset int) *SyntaxError {
 	m.depth++
 	m.count++

@@ -19,12 +19,12 @@ import (
 //	element = "." bare / "[" ( string / position / "=" value / [ key *( "," key ) ] ) "]"
 //	key     = ( bare / string ) "=" value
 //	value   = string / number / "true" / "false" / "null" / "[" values "]" / "{" string ":" value … "}"
-//	string  = as in Go, in double quotes, where \* is a * too
-//	bare    = a name, not empty, without spaces, unprintable characters and any of . [ ] " \ * = ,
+//	string  = as in Go, in double quotes, except that * may be written as \*
+//	bare    = a name, not empty, without spaces, unprintable characters and the characters . [ ] " \ * = ,
 //
 // The first character after the opening bracket determines the kind of an element. If this character begins a string,
-// the character after the string decides: ["a"] is a field, and ["a"=1] is a key. Because a * in a string is escaped,
-// the text of a path is also a pattern of package policy, which matches only this path.
+// the character after the string decides: ["a"] is a field, and ["a"=1] is a key. Because [Path.String] escapes each *
+// in a string, the text of a path is also a pattern of package policy that matches only this path.
 
 // isBare reports whether a name can be written without quotes.
 func isBare(name string) bool {
@@ -210,8 +210,8 @@ func (r *textReader) quoted() (string, error) {
 
 // Find returns the paths that a text names, among the paths of s and the paths above them. The first dot of the text is
 // optional. If [ParsePath] reads the text as one of these paths, the text names only this path. Otherwise, it names
-// each path whose [Path.CauseText] equals the text. If there is no such path, quotes are ignored in this comparison
-// (spec rule 15.3).
+// each path whose [Path.CauseText] equals the text. If there is no such path either, Find compares the texts again
+// without their quotes (spec rule 15.3).
 func (s *Set) Find(text string) []Path {
 	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
 		text = "." + text

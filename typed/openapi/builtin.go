@@ -98,8 +98,8 @@ func objectMeta(preserve bool) *typed.Type {
 	return types.TypeFor(lease).Map.Field("metadata").Type
 }
 
-// openTypes are types that accept unknown fields, which no built-in kind does. They are for CustomResourceDefinitions
-// that preserve unknown fields, as early API servers did.
+// openTypes are types that accept unknown fields, unlike the types of built-in kinds. They are for
+// CustomResourceDefinitions with spec.preserveUnknownFields.
 var openTypes = sync.OnceValue(func() *Registry {
 	document, _ := BuiltinDocument(lease.GroupVersion())
 	models, err := decodeV3(document)

@@ -26,7 +26,7 @@ const (
 	quantityModel     = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 	rawExtensionModel = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
-	// References in converted schemas use these names for typed.Deduced and typed.UntypedAtomic.
+	// References with these names mean typed.Deduced and typed.UntypedAtomic.
 	deducedModel = "__untyped_deduced_"
 	atomicModel  = "__untyped_atomic_"
 )
@@ -142,8 +142,8 @@ func (c *compiler) refer(name string) *typed.Type {
 	return cmp.Or(c.named[name], scalars[0])
 }
 
-// use returns the type that m describes, and whether a map with such entries is untyped. m is the schema of a field,
-// item or entry.
+// use returns the type that m, the schema of a field, item or map entry, describes. untyped reports whether a map whose
+// entries have this schema is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if name := modelOf(m); name != "" {
 		c.checkExtensions(m.Extensions)
@@ -322,7 +322,7 @@ func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 	case m.Items.Schema == nil:
 		c.fail("items", "got a list of %d schemas, want one schema", len(m.Items.Schemas))
 	case len(m.Items.Schemas) > 0:
-		// A document can't have both; only Go code can set both.
+		// A document can't have both one schema and a list of schemas; only Go code can set both.
 		c.fail("items", "got one schema and a list of %d more, want one schema", len(m.Items.Schemas))
 	default:
 		c.down("items")

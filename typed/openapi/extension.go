@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// extensions are the known extensions: those that describe values, and others that Kubernetes' own documents contain.
+// extensions are the known extensions. Some describe values; the others occur in Kubernetes' own documents.
 var extensions = []string{
 	kindKeyword, "x-kubernetes-map-type", "x-kubernetes-list-type", listMapKeys, "x-kubernetes-patch-strategy",
 	"x-kubernetes-patch-merge-key", preserveKeyword, embeddedKeyword, "x-kubernetes-int-or-string",

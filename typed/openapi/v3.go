@@ -116,8 +116,8 @@ func decodeV3(data []byte) (map[string]*spec.Schema, error) {
 	return decodeModels(parsed.Components.Schemas)
 }
 
-// inWords returns err. If err is a decoder's error about a value of the wrong type, the result is an error that does
-// not name the Go type.
+// inWords returns err or, if err is a decoder's error about a value of the wrong type, an error that does not name the
+// Go type.
 func inWords(err error) error {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
