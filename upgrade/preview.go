@@ -55,6 +55,8 @@ type Preview struct {
 	// Left are the fields that the managers of From keep or, if Released is true, give up.
 	Left     managedfields.Entries
 	Released bool
+	// owned are the fields that any manager owns after the move.
+	owned *fieldpath.Set
 	// notDefault returns the fields of an entry of Left whose values are not the defaults that a server would set.
 	notDefault func(*managedfields.Entry) *fieldpath.Set
 	// Others are fields in the annotation or in Intent that other managers own. They are conflicts if an apply changes
@@ -171,6 +173,19 @@ func (p Preview) staying(parts managedfields.Entries) (out managedfields.Entries
 	return out
 }
 
+// givenUp divides the released leaves into those with other owners, and those without.
+func (p Preview) givenUp() (shared, sole managedfields.Entries) {
+	if !p.Released {
+		return nil, nil
+	}
+	for _, e := range p.staying(p.Left) {
+		leaves := e.Owned().Leaves()
+		shared = appendPart(shared, &e, leaves.Intersection(p.owned))
+		sole = appendPart(sole, &e, leaves.Difference(p.owned))
+	}
+	return shared, sole
+}
+
 // Render writes the preview for people. what names the object, such as deployment.apps/nginx. Render omits containers
 // whose content is listed, and the content of items that are removed as a whole.
 func (p Preview) Render(w io.Writer, what string) error {
@@ -202,7 +217,9 @@ func (p Preview) Render(w io.Writer, what string) error {
 		r.printf("the next apply fails\n  %v\n", p.Next)
 	}
 	if p.Released {
-		r.parts("given up, nobody's from now on", "by", p.Left)
+		shared, sole := p.givenUp()
+		r.parts("given up, nobody's from now on", "by", sole)
+		r.parts("given up, still owned by others", "by", shared)
 	} else {
 		r.parts("left behind", "with", p.staying(p.Left))
 	}
@@ -247,13 +264,17 @@ func (p Preview) Summary(what string) string {
 		line += "; removed: the annotation of client-side apply"
 	}
 	for _, e := range p.staying(p.Left) {
-		set := p.notDefault(&e)
-		switch all := e.Owned().Leaves(); {
-		case p.Released:
-			line += fmt.Sprintf("; given up by %q, so nobody owns: %s", e.Manager, some(set, all.Difference(set)))
-		case !set.IsEmpty():
+		if set := p.notDefault(&e); !p.Released && !set.IsEmpty() {
 			line += fmt.Sprintf("; stays with %q: %s", e.Manager, some(set))
 		}
+	}
+	shared, sole := p.givenUp()
+	for _, e := range sole {
+		set := p.notDefault(&e)
+		line += fmt.Sprintf("; given up by %q, so nobody owns: %s", e.Manager, some(set, e.Owned().Difference(set)))
+	}
+	for _, e := range shared {
+		line += fmt.Sprintf("; given up by %q, but others own: %s", e.Manager, some(e.Owned()))
 	}
 	if !removesNone {
 		unless := p.unless(", or sets to the value in its manifest,")

@@ -332,6 +332,9 @@ func (m *move) result() (Result, error) {
 	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	m.Entries = withoutEmpty(m.Entries)
+	for i := range m.Entries {
+		m.preview.owned = m.preview.owned.Union(m.Entries[i].Owned())
+	}
 	edited, err := m.Edit.Result()
 	if err != nil {
 		return Result{}, err

@@ -259,6 +259,17 @@ applied client-side, but owned by others
 		"kept by kubectl-last-applied (Apply)\n  .metadata.annotations[\"kubectl.kubernetes.io/last-applied-configuration\"]\n")
 	require.Contains(t, out.String(),
 		"given up, nobody's from now on\n  by kubectl-client-side-apply (Update at v1)\n    .data.c\n")
+	require.Contains(t, r.Preview.Summary("x"), `; given up by "kubectl-client-side-apply", so nobody owns: .data.c`)
+
+	c := s.live.Object["data"].(map[string]any)["c"]
+	s.apply("another", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {c: %q}}`, c))
+	r = moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "kubectl", Release: true})
+	out.Reset()
+	require.NoError(t, r.Preview.Render(&out, "configmap/settings"))
+	require.NotContains(t, out.String(), "nobody's")
+	require.Contains(t, out.String(),
+		"given up, still owned by others\n  by kubectl-client-side-apply (Update at v1)\n    .data.c\n")
+	require.Contains(t, r.Preview.Summary("x"), `; given up by "kubectl-client-side-apply", but others own: .data.c`)
 
 	require.Error(t, r.Preview.Render(failing{}, "configmap/settings"), "an error of the writer is not lost")
 }
