@@ -69,10 +69,10 @@ func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) e
 	return Encode(env.Stdout, "yaml", map[string]any{"spec": spec})
 }
 
-// ignored returns the text for a field in an ignore rule, and the name of the rule's list that it belongs to. For a
-// Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest. Therefore, a list
-// item whose index in the manifest differs from its index in the live object can't be ignored; for such an item,
-// ignored writes a note and returns "".
+// ignored returns the text that selects a field in an ignore rule, and the name of the rule's list that contains such
+// texts. For a Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest.
+// Therefore, a list item whose index in the manifest differs from its index in the live object can't be ignored; for
+// such an item, ignored writes a note and returns "".
 func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath.Path) (list, text string) {
 	t := p.Parent()
 	if format == "argocd" {

@@ -12,8 +12,8 @@ import (
 
 // Suggest turns suggestions into command lines.
 type Suggest struct {
-	// Arguments returns the arguments of the command that carries out a suggestion; nil if there is none. Line returns
-	// a command line for a shell.
+	// Arguments returns the arguments of the command that carries out a suggestion; nil if no command does. Line
+	// returns a command with these arguments as a line for a shell.
 	Arguments func(advice.Suggestion) []string
 	Line      func(args []string) string
 }
