@@ -132,7 +132,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 			return err
 		}
 	}
-	// The stand-ins of a Secret are not sent.
+	// The next apply of a Secret is not tried: the plan has stand-ins for the values, and these must not be sent.
 	if place.ClusterOf(f.place) != nil && o.Intent != nil && result.Preview.Plan != nil && t.Stored() == t {
 		moved.try = func() error { return f.tryNext(t, &result.Preview) }
 	}
@@ -215,9 +215,9 @@ func (f *upgradeFlags) nameUpdaters(t *place.Target, o upgrade.ServerSideOptions
 	return nil
 }
 
-// alsoFields returns the paths of --also that an Update entry owns. If no Update entry owns such a path, it returns
-// errNothing for an object that the user named. In other objects, it ignores the path, because only some of them may
-// have it.
+// alsoFields returns the paths of --also that an Update entry owns. If no Update entry owns one of the paths,
+// alsoFields returns errNothing for an object that the user named. For other objects, it ignores the path, because not
+// all of them need to have it.
 func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	updaters, err := f.updaters(t)
 	if err != nil {
