@@ -48,8 +48,8 @@ With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help
 A store is a file with the objects of an API server that runs in this process. The
 file is created if it does not exist. The server serves the built-in kinds, and the
 kinds of CustomResourceDefinitions that are applied to the store or are in the files
-of --schema. Namespaces do not have to exist. tenure serve --store FILE serves a
-store to other programs.
+of --schema. Namespaces do not have to exist. To serve a store to other programs,
+use tenure serve --store FILE.
 
 With --live FILE, each document is merged into its object in FILE, and no defaults
 are set. If FILE is empty, the apply creates the object. The result is printed with

@@ -46,7 +46,8 @@ fields with their current values. Then, the manager of --field-manager applies i
 manifest without the fields. When the autoscaler changes the fields, it takes them
 from the temporary manager, whose entry is then empty and is removed. If the fields
 are in list items, the entry also owns these items, and is not removed. Handover
-then prints the command that drops it, so that later applies can remove the items.
+then prints the command that drops the entry, so that later applies can remove the
+items.
 
 The manifest of -f may contain the fields. Remove them from the manifest afterwards,
 because the manager's next apply must not contain them.
@@ -56,8 +57,9 @@ Handover shows what both applies do, and asks for confirmation before it sends t
 It first sends both to the server as dry runs: if the server rejects one, nothing is
 written. With --live it prints the resulting object.
 
-Exit status: 0 if both applies succeeded, or if the manager still applies, but owns
-none of the fields, so nothing is written; 1 on any error or if you did not confirm.`,
+Exit status: 0 if both applies succeeded, or if nothing was written because the
+manager's Apply entry owns none of the fields; 1 on any error, or if you did not
+confirm.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,

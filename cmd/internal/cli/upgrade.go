@@ -47,7 +47,7 @@ manifest no longer contains. It moves the fields in the last-applied annotation,
 fields that the manager already applies, and the fields of the next intent
 (--intent). Other fields, such as defaults and fields that webhooks added, stay in
 their entries. The preview has a line for each object; --details lists all fields.
-doc/ownership.md explains the rules.
+For the rules, see doc/ownership.md.
 
 --restarted-at also moves the annotation of kubectl rollout restart, which no apply
 would remove otherwise. --also moves other fields that you name. --everything moves

@@ -97,7 +97,7 @@ func NewCommand(env *process.Env) *cobra.Command {
 	var dir, policyFile string
 	cmd := &cobra.Command{
 		Use:   "envtest",
-		Short: "Print a folder with kube-apiserver, etcd and kubectl for envtest",
+		Short: "Make a folder with kube-apiserver, etcd and kubectl for envtest",
 		Long: `Envtest makes a folder with the programs that controller-runtime's envtest starts,
 and prints the path of the folder. The programs are:
 
