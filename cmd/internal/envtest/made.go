@@ -30,7 +30,7 @@ func checkMade(folder string, names []string) error {
 		if err != nil {
 			return err
 		}
-		// This must follow recordLine: another process records a file before it makes the file.
+		// Read the record only now, after the file: another process records a file before it makes the file.
 		if !isRecorded(folder, line) {
 			return fmt.Errorf("%s exists, and tenure envtest did not make it: "+
 				"remove it, or use another folder with --dir", path)

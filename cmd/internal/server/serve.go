@@ -474,7 +474,7 @@ func openAuditLog(env *process.Env, f *serveFlags) (audit apiserver.Audit, close
 	}
 	return apiserver.Audit{
 		Policy: policy.NewPolicyRuleEvaluator(rules),
-		// The backend does not serialize writes, but files and the guard of stdout allow concurrent ones.
+		// The backend does not serialize writes, but files and the guard of stdout allow concurrent writes.
 		Sink: auditlog.NewBackend(out, auditlog.FormatJson, auditv1.SchemeGroupVersion),
 	}, closeLog, nil
 }

@@ -180,7 +180,7 @@ func (s *served) Resources() ([]place.StoredResource, error) { return Resources(
 // Close implements [place.Server].
 func (s *served) Close() error { return errors.Join(s.Server.Close(), s.close()) }
 
-// OpenAndServe opens a store and serves it. It is [process.Server].OpenStore.
+// OpenAndServe opens a store and serves it. It is the OpenStore of a [process.Server].
 func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (place.Server, error) {
 	records, closeRecords, err := OpenRecords(env, file, missing)
 	if err != nil {
