@@ -101,8 +101,8 @@ const maxDelay = 10 * time.Second
 // events have no response body.
 //
 // The next event is always read from the log that is furthest behind: the log whose last write so far has the earliest
-// time. An event is observed as soon as all logs are more than maxDelay past it. So memory holds only the events of a
-// period of about maxDelay.
+// time. An event is observed as soon as all logs are more than maxDelay past its time. So memory holds only the events
+// of a period of about maxDelay.
 func (w *watcher) readAuditLogs(files []string) (err error) {
 	var logs []*auditLog
 	for i, file := range files {

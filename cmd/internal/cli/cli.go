@@ -249,8 +249,8 @@ func (v verbosity) Set(text string) error {
 	return log.Set("v", text)
 }
 
-// release is the version of a release. The linker sets it (-X), because the go command records no version for a build
-// in a workspace.
+// release is the version in the binaries of a release. The linker sets it (-X), because the go command records no
+// version for a build in a workspace.
 var release string
 
 func newVersion(env *process.Env) *cobra.Command {

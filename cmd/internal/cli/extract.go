@@ -201,8 +201,8 @@ func decodable(t *place.Target, key managedfields.Key) error {
 	return err
 }
 
-// checkVersions checks the entries that a key selects. It returns an error if an entry at another API version than the
-// object's owns some of the fields, unless this process can convert these fields, and they are the same at both
+// checkVersions checks the entries that a key selects. It returns an error if some of the fields belong to an entry
+// whose API version is not the object's, unless this process can convert these fields, and they are the same at both
 // versions. If the cluster serves the entry's version, the error contains a command that extracts the entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,

@@ -291,8 +291,8 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 }
 
 // refuseCluster returns an error if a command that acts only on stores and files was called for a cluster. The error
-// suggests to run program with args, which do the same in a cluster. It adds the flags that the user set, without the
-// flags in the list but.
+// suggests to run program with args, which do the same in a cluster. It adds the flags that the user set, except the
+// flags that the last parameter names.
 func (f *placeFlags) refuseCluster(program string, args []string, but ...string) error {
 	if f.store != "" || f.live != nil {
 		return nil

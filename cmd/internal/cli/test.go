@@ -172,7 +172,7 @@ func printFailure(e *process.Env, file string, err error) {
 	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", e.Relative(file), secrets.WithoutValues(fmt.Sprint(err), trees...))
 }
 
-// scenarioFiles returns the files that paths names, and the .txtar files in the folders that paths names.
+// scenarioFiles returns the paths that are files, and the .txtar files in the paths that are folders.
 func scenarioFiles(env *process.Env, paths []string) ([]string, error) {
 	paths = slices.Clone(paths)
 	for i, path := range paths {

@@ -182,9 +182,9 @@ func (f *upgradeFlags) resource() string {
 	return fmt.Sprintf("the subresource %q", f.options.Subresource)
 }
 
-// nameUpdaters does nothing if the manager's Apply entry or an Update entry owns the annotation of client-side apply.
-// Otherwise, it suggests managers for --from. If the manager already applies, it prints the suggestion in a note.
-// Otherwise, it returns an error that wraps errNothing and contains the suggestion.
+// nameUpdaters suggests managers for --from, unless the manager's Apply entry or an Update entry owns the annotation of
+// client-side apply. If the manager has an Apply entry, nameUpdaters prints the suggestion in a note. If not, it
+// returns an error that wraps errNothing and contains the suggestion.
 func (f *upgradeFlags) nameUpdaters(t *place.Target, o upgrade.ServerSideOptions) error {
 	annotation := fieldpath.NewSet(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
 	appliers, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationApply, annotation)

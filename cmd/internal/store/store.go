@@ -121,7 +121,8 @@ func Resources(records Local) (out []place.StoredResource, err error) {
 	return out, err
 }
 
-// resourceOf returns the resource of a key. ok is false for keys without an object, such as for allocated addresses.
+// resourceOf returns the resource of a key. ok is false for keys without an object, such as the keys of allocated
+// addresses.
 func resourceOf(key string) (r place.StoredResource, ok bool) {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	plural, name, ok := strings.Cut(rest, "/")
