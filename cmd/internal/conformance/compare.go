@@ -33,8 +33,8 @@ type owner struct {
 // state is the state of a trace's replay.
 type state struct {
 	r *recorded.Replayer
-	// isBuiltin is true for built-in kinds. For these, only the metadata is compared, and the fields that some entry in
-	// the trace has owned. These fields are the set ever.
+	// isBuiltin is true for built-in kinds. For these, only the metadata is compared, and the fields in state.ever,
+	// which are the fields that some entry in the trace has owned.
 	isBuiltin bool
 	ever      *fieldpath.Set
 	managers  map[string]bool // the managers in the trace

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// Program returns the program that runs when tenure is called by a name; nil for tenure itself.
+// Program returns the program that runs when tenure is called under the given name; nil for tenure itself.
 func Program(name string) func(*process.Env, []string) int {
 	switch strings.TrimSuffix(filepath.Base(name), ".exe") {
 	case "kube-apiserver":

@@ -28,7 +28,7 @@ func left(p *planning.Planned) (paths []fieldpath.Path) {
 }
 
 // IgnoreFormats are the output formats for ignore rules of an Argo CD Application, a Flux HelmRelease and a Flux
-// Kustomization. With these rules, the GitOps tools leave the same fields to their owners as the policy.
+// Kustomization. With these rules, the GitOps tools leave the same fields to their owners as the policy does.
 var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 
 // WriteIgnoreRules writes ignore rules for the fields that a policy leaves to their owners, in one of
