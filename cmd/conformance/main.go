@@ -1,4 +1,5 @@
-// Conformance checks an API server's server-side apply with recorded writes to kube-apiserver.
+// Conformance checks the server-side apply of an API server: it repeats writes that were recorded with kube-apiserver,
+// and compares the responses.
 //
 //	go run github.com/tenure-ssa/tenure/cmd/conformance@latest --kubeconfig FILE
 //
@@ -180,7 +181,7 @@ func runDefinitions(ctx context.Context, args []string, stdout io.Writer) (faile
 	return failed, errors.Join(err, ctx.Err()) // after an interrupt, the results so far are printed
 }
 
-// write creates a file, and calls the function to with the file. If the name is empty, write does nothing.
+// write creates a file, and calls to(file). If the name is empty, write does nothing.
 func write(name string, to func(io.Writer) error) (err error) {
 	if name == "" {
 		return nil

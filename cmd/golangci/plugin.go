@@ -16,7 +16,7 @@
 //	    custom:
 //	      tenurevet:
 //	        type: module
-//	        description: finds writes of controllers that own more than they mean
+//	        description: finds writes that own more fields than intended
 //
 // "golangci-lint custom" then builds ./custom-gcl. "./custom-gcl run" runs the checks; "./custom-gcl run --fix" also
 // applies the fixes.

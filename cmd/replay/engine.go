@@ -32,8 +32,8 @@ import (
 const besideUpstream = "recorded beside upstream"
 
 // engine replays traces recorded beside upstream, and traces whose kind only the files of --schema define. It does what
-// a field manager does. If a server recorded the trace, it also sets the metadata that every server sets. Requests that
-// do not write the object, such as a request for the server's version, succeed.
+// a field manager does. If a server recorded the trace, the engine also sets the metadata that every server sets.
+// Requests that do not write the object, such as a request for the server's version, succeed.
 type engine struct {
 	env     *process.Env
 	catalog *place.Catalog

@@ -5,9 +5,9 @@
 // It sends the requests of each trace to a new server in this process, with the recorded times, and compares the
 // responses with the recorded responses. It compares status codes, warnings, complete objects with their managed
 // fields, and errors, but no generated values. Before it sends an apply, it also plans the apply on the server's
-// current object, as tenure plan does without dry runs, and compares the plan's outcome with the server's. An outcome
-// is created, changed, ownership only, unchanged, conflict, precondition failed or refused. PATH is a trace, or a
-// folder with traces.
+// current object, as tenure plan does without dry runs, and compares the plan's outcome with the server's. The possible
+// outcomes are: created, changed, ownership only, unchanged, conflict, precondition failed, and refused. PATH is a
+// trace, or a folder with traces.
 //
 // For each kind of write, it prints how many steps agreed, differed, were explained and were skipped. It also prints
 // every difference, and the reasons for explained and skipped steps, such as an error of kube-apiserver that

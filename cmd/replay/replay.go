@@ -99,8 +99,8 @@ func replayWith(
 	return results(trace, compared, p.plans, why), err
 }
 
-// results returns the results of all steps of a trace. compared has the results of the first steps; the other steps
-// were skipped, and why is the reason.
+// results returns the results of all steps of a trace. The parameter compared has the results of the first steps. The
+// other steps were skipped; the parameter why is the reason.
 func results(trace *recorded.Trace, compared []recorded.Result, plans []*Plan, why string) (out []Result) {
 	for i := range trace.Steps {
 		result := Result{Trace: trace.Name, Step: i, Kind: kindOf(&trace.Steps[i]), Skipped: why}

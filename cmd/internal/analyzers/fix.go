@@ -46,9 +46,9 @@ func (c copies) patch(
 	}}
 }
 
-// placeOf returns the innermost block that contains an update and the first change, and the block's statement with
-// the change. It returns nil if the update may run again without that statement, or if the object is replaced between
-// the statement and the update.
+// placeOf returns the innermost block that contains an update and the first change, and the block's statement with the
+// change. It returns nil if the update may run more often than that statement, or if the object is replaced between the
+// statement and the update.
 func placeOf(
 	pass *analysis.Pass, fn *ast.FuncDecl, call *ast.CallExpr, first token.Pos,
 ) (block ast.Node, before ast.Stmt) {

@@ -48,8 +48,8 @@ With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help
 A store is a file with the objects of an API server that runs in this process. The
 file is created if it does not exist. The server serves the built-in kinds, and the
 kinds of CustomResourceDefinitions that are applied to the store or are in the files
-of --schema. Namespaces do not have to exist. tenure serve --store FILE serves a
-store to other programs.
+of --schema. Namespaces do not have to exist. To serve a store to other programs,
+use tenure serve --store FILE.
 
 With --live FILE, each document is merged into its object in FILE, and no defaults
 are set. If FILE is empty, the apply creates the object. The result is printed with
@@ -97,8 +97,8 @@ func (f *writeFlags) decided(p place.Place, doc document.Document) (intent map[s
 	return intent, force
 }
 
-// marked returns the intent of a document with the labels and annotations that plans add to it. If it can't be read,
-// marked returns the document as it is, and the write then returns the error.
+// marked returns the intent of a document with the labels and annotations that plans add to it. For a write to a
+// subresource, and on errors, marked returns the document as it is; the write itself then reports the error.
 func (f *writeFlags) marked(p place.Place, doc document.Document) map[string]any {
 	w := &planning.Desired{Where: doc.Source, Given: doc.Tree, Manager: f.manager}
 	if f.subresource != "" || w.Read(f.env.Context, p) != nil || f.options().Mark(w) != nil {
@@ -148,7 +148,7 @@ func (f *writeFlags) writeDocuments(isApply bool) (err error) {
 func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err error) {
 	env := f.env
 	if f.live != nil {
-		// The result is the next live object, which needs its managed fields.
+		// The printed result is the live object of the next command, so it must contain the managed fields.
 		f.output.ManagedFields = true
 		f.output.Format = cmp.Or(f.output.Format, "yaml")
 	}
@@ -194,8 +194,8 @@ func (f *writeFlags) writeIn(w *place.Writer, docs []document.Document) (err err
 	return err
 }
 
-// explain prints the reason why a document was not written. It plans a failed apply, because a plan tries the ways out
-// with dry runs: explain then offers no way that the server refuses.
+// explain prints the reason why a document was not written. After a failed apply, it plans the document, because a plan
+// tries the ways out with dry runs. So explain suggests no way out that the server refuses.
 func (f *writeFlags) explain(w *place.Writer, doc document.Document, reference string, err error) {
 	env := f.env
 	var ways []advice.Suggestion
@@ -344,7 +344,8 @@ func (f *planFlags) applyShown(p place.Place, one *planning.Planned) error {
 	return err
 }
 
-// stageOf returns how many plans can be applied concurrently: plans of the same rank.
+// stageOf returns the number of plans at the start of changes that can be applied concurrently, because they have the
+// same rank.
 func stageOf(changes []planning.Planned) (n int) {
 	for ; n < len(changes) && rank(changes[n]) == rank(changes[0]); n++ {
 	}

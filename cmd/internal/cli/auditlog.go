@@ -100,9 +100,9 @@ const maxDelay = 10 * time.Second
 // observed once. At the end, readAuditLogs prints the resources with writes that it could not observe because their
 // events have no response body.
 //
-// The next event is always read from the log whose latest write is the oldest. An event can be observed as soon as the
-// latest write of every log is more than maxDelay after the event. So memory holds only the events of a period of about
-// maxDelay.
+// The next event is always read from the log that is furthest behind: the log whose last write so far has the earliest
+// time. An event is observed as soon as all logs are more than maxDelay past its time. So memory holds only the events
+// of a period of about maxDelay.
 func (w *watcher) readAuditLogs(files []string) (err error) {
 	var logs []*auditLog
 	for i, file := range files {

@@ -30,9 +30,9 @@ func newBlame(env *process.Env) *cobra.Command {
 		Short: "Show who owns each line of an object",
 		Long: `Blame writes objects as YAML. Each line shows the managers that own it, with the
 operation, the subresource and the age of their entries in metadata.managedFields.
-"(nobody)" marks fields that could be owned but are not, and "(unknown)" fields
-that an entry of another API version may own; doc/ownership.md explains the other
-marks.
+"(nobody)" marks fields that could be owned but are not. "(unknown)" marks fields
+that an entry of another API version may own. For the other marks, see
+doc/ownership.md.
 
 Choose objects as with kubectl get. With -f, blame shows the live objects of the
 manifests. Blame reads objects from the cluster, from the store of --store, or from

@@ -111,9 +111,9 @@ without losing fields.
 
 Commands act on the cluster that kubectl uses. With --store FILE they act on a store
 instead: a file with the objects of an API server that runs in this process. With
---live FILE they act on the objects in FILE, and print the result. apply and replace
-act only on stores and files, and delete acts only on stores. In a cluster, use plan
---apply, kubectl replace and kubectl delete instead.
+--live FILE they act on the objects in FILE, and print the result. The commands
+apply and replace act only on stores and files; delete acts only on stores. In a
+cluster, use plan --apply, kubectl replace and kubectl delete instead.
 
 Exit status: 0 on success, 1 on a conflict or any error, 4 if some objects could not
 be read (stderr names them). Some commands, such as plan, conflicts and watch, use
@@ -249,8 +249,8 @@ func (v verbosity) Set(text string) error {
 	return log.Set("v", text)
 }
 
-// release is the version of a release. The linker sets it (-X), because the go command records no version for a build
-// in a workspace.
+// release is the version in the binaries of a release. The linker sets it (-X), because the go command records no
+// version for a build in a workspace.
 var release string
 
 func newVersion(env *process.Env) *cobra.Command {

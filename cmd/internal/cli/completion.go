@@ -102,8 +102,8 @@ func completeChoices(env *process.Env, cmd *cobra.Command, name string, choices 
 	completeFlag(env, cmd, name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// complete completes each named flag, if the command has it, with the values that the function all returns for the
-// command's arguments.
+// complete completes the named flags that the command has. The parameter all is a function that returns the possible
+// values for the command's arguments.
 func (f *placeFlags) complete(all func(args []string) []string, flags ...string) {
 	for _, name := range flags {
 		if f.cmd.Flags().Lookup(name) == nil {

@@ -131,9 +131,9 @@ func (f *objectFlags) readAt(p place.Place, t *place.Target, version string) *pl
 	return at
 }
 
-// extracted returns a manifest with the fields that a manager owns in an object. If the argument fields is not empty,
-// the manifest has only the owned fields that it names. extracted prints a note about owned fields that the object
-// lacks.
+// extracted returns a manifest with the fields that a manager owns in an object. If the list fields is not empty, the
+// manifest has only the owned fields that the list names. If the object lacks some of the owned fields, extracted names
+// them in a note.
 func (f *objectFlags) extracted(
 	p place.Place, t *place.Target, key managedfields.Key, fields []string,
 ) (map[string]any, error) {
@@ -201,9 +201,9 @@ func decodable(t *place.Target, key managedfields.Key) error {
 	return err
 }
 
-// checkVersions checks the entries that a key selects, except entries at the object's API version. It returns an error
-// if such an entry owns some of the fields, unless the owned fields can be converted here and are equal at the object's
-// version. If the cluster serves the entry's version, the error contains a command that extracts the entry.
+// checkVersions checks the entries that a key selects. It returns an error if some of the fields belong to an entry
+// whose API version is not the object's, unless this process can convert these fields, and they are the same at both
+// versions. If the cluster serves the entry's version, the error contains a command that extracts the entry.
 func (f *objectFlags) checkVersions(
 	p place.Place, t *place.Target, key managedfields.Key, fields *fieldpath.Set,
 ) error {

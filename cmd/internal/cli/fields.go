@@ -19,8 +19,8 @@ import (
 )
 
 // namedFields returns the paths that the texts of a flag name. Each text must name a path in known, such as
-// .spec.replicas, or a parent of such a path, such as .spec for all fields in it. known are fields of the target's
-// object.
+// .spec.replicas, or a parent of such a path, such as .spec for all fields in it. The set known contains fields of the
+// target's object.
 func namedFields(t *place.Target, flag string, texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
@@ -33,8 +33,8 @@ func namedFields(t *place.Target, flag string, texts []string, known *fieldpath.
 	return fieldpath.NewSet(paths...), nil
 }
 
-// wholeAround returns the list or map that is owned as a whole, such as a Deployment's .spec.selector, and in which a
-// text names something; nil if there is none.
+// wholeAround returns the list or map around the field that a text names, if the list or map is owned as a whole, such
+// as a Deployment's .spec.selector. Otherwise, it returns nil.
 func wholeAround(t *place.Target, text string, known *fieldpath.Set) fieldpath.Path {
 	leaves := known.Leaves()
 	for n := len(text) - 1; n > 0; n-- {
@@ -94,8 +94,8 @@ const maxReadings = 10
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
-	// isTarget is true if fields move to the entry. If the flag for the subresource is then set, even to "" (the main
-	// resource), the operation defaults to Apply.
+	// isTarget is true if fields move to the entry. In this case, if the flag for the subresource is set, even to ""
+	// (the main resource), the operation defaults to Apply.
 	isTarget bool
 	// undecodable is true if the flags select the undecodable entries of all managers.
 	undecodable bool
@@ -134,8 +134,8 @@ func (f *keyFlags) addName(cmd *cobra.Command, prefix, role string) {
 	})
 }
 
-// addVersion adds the flag for the apiVersion of an entry. The flag is allowed only with some operations: a manager has
-// a single Apply entry for all versions, so a version does not select an Apply entry.
+// addVersion adds the flag for the apiVersion of an entry. The flag is allowed only with the given operations. For
+// example, a version can't select an Apply entry, because a manager has a single Apply entry for all versions.
 func (f *keyFlags) addVersion(cmd *cobra.Command, prefix string, operations ...metav1.ManagedFieldsOperationType) {
 	cmd.Flags().StringVar(&f.key.APIVersion, prefix+"-version", "",
 		"API `VERSION` of the manager's entry, such as apps/v1")
@@ -222,8 +222,8 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 	return owned, found, nil
 }
 
-// ownedFields returns the fields of some entries that --field and --all select; nil means all fields of these entries.
-// The argument from selects the entries.
+// ownedFields returns the fields that --field and --all select in the entries of a manager; nil means all fields of
+// these entries. The key from selects the entries.
 func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
 	if err != nil {

@@ -216,7 +216,7 @@ func (f *objectFlags) withObjects(
 	})
 }
 
-// readingBar returns a bar that counts the objects as they are read. It shows a bar only if the objects are not in
+// readingBar returns a bar that counts the objects as they are read. The bar is shown only if the objects are not in
 // files, and --app, -A, -l or --field-selector is set.
 func (f *objectFlags) readingBar() view.Bar {
 	if f.live == nil && (f.all || f.selector != "" || f.fields != "" || f.app != "") {

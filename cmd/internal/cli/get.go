@@ -25,8 +25,8 @@ KIND, it lists all objects of the store or, with -n, all objects of a namespace 
 all cluster-scoped objects.
 
 The formats yaml, json and ndjson contain managed fields only with
---show-managed-fields. yaml and json print several objects as a List; ndjson prints
-one line for each object.
+--show-managed-fields. Several objects are printed as a List in yaml and json, and
+as one line for each object in ndjson.
 
 Exit status: 0 on success, even if no objects are listed; 1 if NAME does not exist,
 or on any error.`,

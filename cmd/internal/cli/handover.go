@@ -46,7 +46,8 @@ fields with their current values. Then, the manager of --field-manager applies i
 manifest without the fields. When the autoscaler changes the fields, it takes them
 from the temporary manager, whose entry is then empty and is removed. If the fields
 are in list items, the entry also owns these items, and is not removed. Handover
-then prints the command that drops it, so that later applies can remove the items.
+then prints the command that drops the entry, so that later applies can remove the
+items.
 
 The manifest of -f may contain the fields. Remove them from the manifest afterwards,
 because the manager's next apply must not contain them.
@@ -56,8 +57,9 @@ Handover shows what both applies do, and asks for confirmation before it sends t
 It first sends both to the server as dry runs: if the server rejects one, nothing is
 written. With --live it prints the resulting object.
 
-Exit status: 0 if both applies succeeded, or if the manager still applies, but owns
-none of the fields, so nothing is written; 1 on any error or if you did not confirm.`,
+Exit status: 0 if both applies succeeded, or if nothing was written because the
+manager's Apply entry owns none of the fields; 1 on any error, or if you did not
+confirm.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,
@@ -120,7 +122,7 @@ func (f *handoverFlags) handOver(p place.Place, w *place.Desired) error {
 	}
 	steps, err := f.steps(w, fields)
 	if errors.Is(err, ownership.ErrNotApplied) && appliesNone(w, fields) {
-		// Another manager may just have taken the fields, as in the fights that tenure watch reports.
+		// This is no error: another manager may just have taken the fields, as in the fights that tenure watch reports.
 		fmt.Fprintf(f.env.Stderr, "note: %s: %v\n", w.Title(), err)
 		if f.dryRun || f.live == nil && f.output.Format == "" {
 			return nil
@@ -177,8 +179,7 @@ func (f *handoverFlags) print(object map[string]any) error {
 	return f.output.Print(f.env.Stdout, []map[string]any{object}, false)
 }
 
-// appliesNone reports whether the manager has an entry of an Apply to the main resource, but owns none of the fields
-// with it.
+// appliesNone reports whether the manager has an Apply entry for the main resource that owns none of the fields.
 func appliesNone(w *place.Desired, fields *fieldpath.Set) bool {
 	entries, err := managedfields.Read(place.Wrap(w.Object))
 	e := entries.Get(managedfields.KeyOf(w.Manager, metav1.ManagedFieldsOperationApply, "", ""))
@@ -201,9 +202,10 @@ func (f *handoverFlags) steps(w *place.Desired, fields *fieldpath.Set) ([]owners
 	return steps, err
 }
 
-// ask sends a dry run of an apply, so that a server that rejects one of the applies does so before the first write. The
-// server's result replaces the planned changes. The owners are the planned ones, because dryRun has more fields. The
-// error for a user who may not apply is returned too, because nothing can then be written.
+// ask sends the intent dryRun to the server as a dry run, so that the server rejects a step before the first write. The
+// returned plan has the outcome of this dry run, but the ownership changes of the step's plan, because dryRun contains
+// more fields than the step's intent. If the user may not apply, ask returns an error, because the step could not be
+// written either.
 func (f *handoverFlags) ask(
 	p place.Place, w *place.Desired, step ownership.Step, dryRun map[string]any,
 ) (planning.Planned, error) {
@@ -227,8 +229,9 @@ func (f *handoverFlags) ask(
 	return planned, nil
 }
 
-// noteItems prints how to drop the entry of the temporary manager if it owns list items or map entries that the second
-// apply still has: an autoscaler takes over only the fields in them, so the entry stays, and no apply can remove them.
+// noteItems checks whether the temporary manager owns list items or map entries that the second apply still contains.
+// An autoscaler takes over only the fields in these items. So the temporary manager keeps its entry, and no apply can
+// remove the items. In this case, noteItems prints how to drop the entry.
 func (f *handoverFlags) noteItems(w *place.Desired, steps []ownership.Step) {
 	owned := w.Kind.Typ.FieldSet(steps[0].Intent.Object)
 	around := owned.Difference(owned.Leaves()).Intersection(w.Kind.Typ.FieldSet(steps[1].Intent.Object))

@@ -115,9 +115,9 @@ func newHelmRollback(env *process.Env) *cobra.Command {
 		Short: "Apply an older revision of a release, with conflicts decided by a policy",
 		Long: `Rollback plans the stored manifest of a revision, asks for confirmation, and applies
 the manifest as a new revision. The policy decides conflicts. Without a REVISION,
-rollback uses the revision before the last one. Nothing is rendered. helm rollback
-itself fails if other managers now own fields of the stored manifest and have
-changed them.
+rollback uses the revision before the last one. Nothing is rendered. Helm's own
+command, helm rollback, fails if other managers now own fields of the stored
+manifest and have changed them.
 
 Rollback runs helm upgrade with the stored values of the revision, so that a later
 --reuse-values finds them, and with the name and the version of the revision's

@@ -93,7 +93,7 @@ func (f *intentFlags) withIntents(
 	return f.withPlace(missing, func(p place.Place) error { return do(p, docs) })
 }
 
-// noteUnmanaged prints a note that the object in a file has no managed fields: kubectl get omits them by default. If
+// noteUnmanaged prints a note that the object in a file has no managed fields, which kubectl get omits by default. If
 // isUnread is true, the note also marks the output of the command as incomplete.
 func noteUnmanaged(env *process.Env, t *place.Target, isUnread bool) {
 	err := fmt.Errorf("%s has no managed fields: kubectl get prints them with --show-managed-fields", t.Title())

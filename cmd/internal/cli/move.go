@@ -31,8 +31,8 @@ type moveResult struct {
 	place.Moved
 	// preview writes what the move does.
 	preview func(io.Writer, view.Palette) error
-	// try asks the server about what comes after the move, and adds the answer to the preview; nil if there is nothing
-	// to ask.
+	// try asks the server whether it would accept the manager's next apply after the move, and adds a refusal to the
+	// preview. It is nil if there is no such apply to ask about.
 	try func() error
 }
 
@@ -99,8 +99,9 @@ func (m *moving) planMoves(targets []*place.Target) {
 	}
 }
 
-// withVersion explains an error about versions between which nothing can be converted here. If the move succeeds in the
-// object as read at the other version, withVersion suggests that; it reads only objects that the user named.
+// withVersion explains an error about fields at two versions between which this process can't convert. For an object
+// that the user named, it also tries the move with the object at the other version; if this move succeeds, the error
+// suggests that version.
 func (m *moving) withVersion(t *place.Target, err error) error {
 	var other *fieldmanager.NoConverterError
 	if !errors.As(err, &other) {

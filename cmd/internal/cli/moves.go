@@ -46,8 +46,8 @@ through which the fields can be written; '' selects the main resource. Without
 
   - Fields that an entry for status, ephemeralcontainers or approval owns move to
     the entry of --to for that subresource, except with --to-operation Apply.
-  - If --to-operation is not set, and --to applies only through the subresource of
-    the old entry, the fields move to the Apply entry of --to for that subresource.
+  - If --to-operation is not set, and --to has an Apply entry for the subresource of
+    the old entry, but none for the main resource, the fields move to this entry.
   - All other fields move to the entry for the main resource, even replicas that
     kubectl scale set, and resources that a resize of a Pod set.
 `,

@@ -93,7 +93,7 @@ func (f *placeFlags) namespaceIn(c *place.Cluster, all bool) (string, error) {
 }
 
 // open opens the place that the flags select: the files of --live, the store of --store, or else the cluster. All
-// commands call open to select the place. The argument missing says what to do if the store does not exist.
+// commands call open to select the place. If the store does not exist, the value of missing says what open does.
 func (f *placeFlags) open(missing process.MissingStore) (place.Place, error) {
 	switch {
 	case f.live != nil && f.store != "":
@@ -197,8 +197,8 @@ func kubeconfigError(err error) error {
 }
 
 // checkReachable returns an error with a hint if it cannot connect to the cluster. Without this check, a command with
-// many objects would report the same error for each object. A response that denies permission is a successful
-// connection.
+// many objects would report the same error for each object. A response that denies permission shows that the cluster
+// can be reached.
 func (f *placeFlags) checkReachable(c *cluster.Cluster) error {
 	err := c.Ping()
 	var status apierrors.APIStatus
@@ -291,8 +291,8 @@ func flagsOf(cmd *cobra.Command, isWanted func(name string) bool) (args []string
 }
 
 // refuseCluster returns an error if a command that acts only on stores and files was called for a cluster. The error
-// suggests a program and arguments that do the same in a cluster, followed by the command's flags, except for the flags
-// in but.
+// suggests to run program with args, which do the same in a cluster. It adds the flags that the user set, except the
+// flags that the last parameter names.
 func (f *placeFlags) refuseCluster(program string, args []string, but ...string) error {
 	if f.store != "" || f.live != nil {
 		return nil

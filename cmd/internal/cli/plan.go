@@ -59,9 +59,9 @@ only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema. For built-in
 kinds, it also assumes that 1000m equals 1, and that an empty list equals a missing
-list. With --plain, the plan makes none of these assumptions. "unchanged" means that
-the object and the owners of its fields stay the same; a server may still store the
-same object once more, with another resourceVersion.
+list. With --plain, the plan makes none of these assumptions. The outcome
+"unchanged" means that the object and the owners of its fields stay the same; a
+server may still store the same object once more, with another resourceVersion.
 
 An apply that would change something is sent to the server as a dry run, so that the
 plan includes validation and admission. No dry run is sent if you set --offline or
@@ -70,32 +70,32 @@ creates the object's namespace, or creates or changes the definition of its kind
 dry run is ignored if it fails because the Role of a RoleBinding, or the class or
 ServiceAccount of a Pod, does not exist until the input is applied.
 
-With several documents, unchanged documents are only counted; --show-unchanged lists
-them, and so do -o yaml, -o json and -o ndjson. -o ndjson prints one line for each
-document. --summary prints only the counts, by kind. -o diff shows differences as
-kubectl diff does; if KUBECTL_EXTERNAL_DIFF is set, it runs the program that this
-variable names. -o html writes a page with changes, conflicts, and the owners of
-each line, for reviewers or as an artifact of CI. Except with -o html, --apply or
-KUBECTL_EXTERNAL_DIFF, plans are printed as soon as they are made, and are not kept
-in memory.
+With several documents, unchanged documents are only counted, unless you set
+--show-unchanged, -o yaml, -o json or -o ndjson. With -o ndjson, the plan of each
+document is one line. --summary prints only the counts, by kind. -o diff shows
+differences as kubectl diff does; if KUBECTL_EXTERNAL_DIFF is set, it runs the
+program that this variable names. -o html writes a page with changes, conflicts, and
+the owners of each line, for reviewers or as an artifact of CI. Except with -o html,
+--apply or KUBECTL_EXTERNAL_DIFF, plans are printed as soon as they are made, and
+are not kept in memory.
 
 If the manifest lacks a field that an Update entry owns, an apply does not remove
 the field. Client-side kubectl apply and Helm 3, for example, leave such entries.
-The plan names such a field, and the command that allows the manager to remove it,
-if the entry has the document's API version and belongs to the manager itself, to a
-command of kubectl such as kubectl edit, or to a manager that also owns a field of
-the manifest. Other updaters may be controllers; only --drift lists their fields.
-For the manager kubectl, the plan shows the fields that kubectl apply --server-side
-first moves to its own Apply entry and then removes.
+The plan names such a field, and the command that allows the manager to remove it.
+It does so only if the entry has the document's API version, and belongs to the
+manager itself, to a command of kubectl such as kubectl edit, or to a manager that
+also owns a field of the manifest. Other updaters may be controllers; only --drift
+lists their fields. For the manager kubectl, the plan shows the fields that kubectl
+apply --server-side first moves to its own Apply entry and then removes.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These objects are in the namespaces of the input, and
 were applied by kubectl apply or by the manager, even if others apply them as well.
 They have the labels of -l or, with --all, any labels. The plan names all managers
-that own more of them than the status, because the deletion takes the objects from
-these managers, too. The plan considers the kinds that kubectl apply --prune
-deletes, or the kinds that --prune-allowlist names. (kubectl apply --prune itself
-deletes only objects that kubectl apply applied.)
+that own fields of these objects outside of the status, because the deletion takes
+the objects from these managers, too. The plan considers the kinds that kubectl
+apply --prune deletes, or the kinds that --prune-allowlist names. (kubectl apply
+--prune itself deletes only objects that kubectl apply applied.)
 
 With --prune --app, the plan instead lists the objects of an application that are
 not in the input. Notes name the objects that Argo CD, Flux or Helm would keep, and
@@ -107,9 +107,10 @@ applies nothing if an object that would change has a kind or namespace that the
 parent does not name.
 
 Argo CD, Flux and Helm add labels and annotations to each object that they apply,
-such as the name of the application. For their managers (argocd-controller,
-kustomize-controller, helm-controller, flux-operator, helm), the plan adds them to a
-document that lacks them, as in the live object or in the application of --app.
+such as the name of the application. If --field-manager is one of their managers
+(argocd-controller, kustomize-controller, helm-controller, flux-operator, helm), the
+plan adds the labels and annotations that a document lacks. Their values come from
+the live object or from the application of --app.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 The plan shows each decision with its rule, and what the apply would do after these

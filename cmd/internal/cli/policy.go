@@ -44,7 +44,7 @@ func readPolicy(env *process.Env, file string) (*policy.Policy, error) {
 func newPolicy(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Decide conflicts once: check a policy, or generate one",
+		Short: "Check or generate a policy, which decides conflicts",
 		Long: `A policy is a file with rules that decide conflicts. The commands plan, conflicts,
 apply and ui read the file that --policy or the environment variable TENURE_POLICY
 names. Controllers and Tenure's plugins for Helm can use the same file.
@@ -81,7 +81,8 @@ before give-up, give-up before share, and share before force.
 
 Permissions say which fields managers may own, with or without a conflict. A rule
 with the decision give-up or share also permits its managers to own its fields. The
-commands report --policy, report --drift and plan --drift use permissions:
+commands report --policy, report --drift and plan --drift use permissions. For
+example:
 
   permissions:
   - managers: [my-operator]

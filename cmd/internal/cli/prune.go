@@ -37,8 +37,8 @@ func (f *pruneFlags) add(placement *placeFlags) {
 	f.appFlags.add(placement)
 }
 
-// check checks the flags, and returns a selection of the candidates for pruning; pruned adds the namespaces. With
-// --app, c is empty, because the application selects the objects. ok is false if --prune is not set.
+// check checks the flags, and returns a selection of the candidates for pruning, to which the function pruned adds the
+// namespaces. With --app, c is empty, because the application selects the objects. ok is false if --prune is not set.
 func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err error) {
 	switch {
 	case !f.prune && (f.all || len(f.kinds) > 0 || f.app != ""):
@@ -128,9 +128,9 @@ func (f *planFlags) application(p place.Place) (*applications.Application, error
 	return app, nil
 }
 
-// checkNamed returns an error if an apply would add objects, the targets in unnamed, to an ApplySet whose parent does
-// not name their kind or namespace: no later prune would find them. kubectl extends the parent before it applies; this
-// command does not.
+// checkNamed returns an error if there are targets in unnamed. An apply would add their objects to an ApplySet whose
+// parent does not name their kind or namespace, so no later prune would find them. Unlike this command, kubectl extends
+// the parent before it applies.
 func (f *planFlags) checkNamed(unnamed []*place.Target) error {
 	if len(unnamed) == 0 || f.live != nil {
 		return nil

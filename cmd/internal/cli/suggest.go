@@ -23,7 +23,7 @@ func (f *placeFlags) suggest() view.Suggest { return f.suggestFor(objectArgument
 // placeNames returns the names of the flags that select the place.
 func placeNames() []string { return append(clusterFlags(), "store", "live", "schema") }
 
-// suggestFor is like suggest, but gets the arguments that select objects from the function objects.
+// suggestFor is like suggest, but calls the parameter objects to get the arguments that select objects.
 func (f *placeFlags) suggestFor(objects func(advice.Objects) []string) view.Suggest {
 	given := flagsOf(f.cmd, func(name string) bool { return slices.Contains(placeNames(), name) })
 	return view.Suggest{

@@ -32,9 +32,10 @@ func newTest(env *process.Env) *cobra.Command {
 several managers in order, and the expected result of each write: the whole object
 with its managed fields, conflicts, or no change. An interleave step (see below)
 runs writes in every order in which they can happen. It reports whether all orders
-end with the same object, which orders conflict, and, if results differ, two orders
-that differ by one swap of writes and have different results. PATH is a scenario, or
-a folder of scenarios (.txtar, at any depth). This is an example of a scenario:
+end with the same object, and which orders conflict. If results differ, it also
+reports two orders that differ by one swap of writes, but have different results.
+PATH is a scenario, or a folder of scenarios (.txtar, at any depth). This is an
+example of a scenario:
 
   A manager that applies another value has a conflict.
 
@@ -171,7 +172,7 @@ func printFailure(e *process.Env, file string, err error) {
 	fmt.Fprintf(e.Stdout, "FAIL %s\n%s\n", e.Relative(file), secrets.WithoutValues(fmt.Sprint(err), trees...))
 }
 
-// scenarioFiles returns the files that paths names, and the .txtar files in the folders that paths names.
+// scenarioFiles returns the paths that are files, and the .txtar files in the paths that are folders.
 func scenarioFiles(env *process.Env, paths []string) ([]string, error) {
 	paths = slices.Clone(paths)
 	for i, path := range paths {

@@ -72,7 +72,7 @@ not be watched; stderr names it.`,
 		Example: `  tenure ui -n shop
   tenure ui -A -f manifests/ --field-manager flux
 
-  # on another machine, through ssh -L 8765:127.0.0.1:8765
+  # on a remote machine that you reach with ssh -L 8765:127.0.0.1:8765
   tenure ui deployments,services -n shop --no-browser --port 8765`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return flags.serve(args) },

@@ -47,7 +47,7 @@ manifest no longer contains. It moves the fields in the last-applied annotation,
 fields that the manager already applies, and the fields of the next intent
 (--intent). Other fields, such as defaults and fields that webhooks added, stay in
 their entries. The preview has a line for each object; --details lists all fields.
-doc/ownership.md explains the rules.
+For the rules, see doc/ownership.md.
 
 --restarted-at also moves the annotation of kubectl rollout restart, which no apply
 would remove otherwise. --also moves other fields that you name. --everything moves
@@ -132,7 +132,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 			return err
 		}
 	}
-	// The stand-ins of a Secret are not sent.
+	// The next apply of a Secret is not tried: the plan has stand-ins for the values, and these must not be sent.
 	if place.ClusterOf(f.place) != nil && o.Intent != nil && result.Preview.Plan != nil && t.Stored() == t {
 		moved.try = func() error { return f.tryNext(t, &result.Preview) }
 	}
@@ -182,9 +182,9 @@ func (f *upgradeFlags) resource() string {
 	return fmt.Sprintf("the subresource %q", f.options.Subresource)
 }
 
-// nameUpdaters does nothing if the manager's Apply entry or an Update entry owns the annotation of client-side apply.
-// Otherwise, it suggests managers for --from. If the manager already applies, it prints the suggestion in a note.
-// Otherwise, it returns an error that wraps errNothing and contains the suggestion.
+// nameUpdaters suggests managers for --from, unless the manager's Apply entry or an Update entry owns the annotation of
+// client-side apply. If the manager has an Apply entry, nameUpdaters prints the suggestion in a note. If not, it
+// returns an error that wraps errNothing and contains the suggestion.
 func (f *upgradeFlags) nameUpdaters(t *place.Target, o upgrade.ServerSideOptions) error {
 	annotation := fieldpath.NewSet(fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
 	appliers, _ := upgrade.Owners(place.Wrap(t.Object), metav1.ManagedFieldsOperationApply, annotation)
@@ -215,9 +215,9 @@ func (f *upgradeFlags) nameUpdaters(t *place.Target, o upgrade.ServerSideOptions
 	return nil
 }
 
-// alsoFields returns the paths of --also that an Update entry owns. If no Update entry owns such a path, it returns
-// errNothing for an object that the user named. In other objects, it ignores the path, because only some of them may
-// have it.
+// alsoFields returns the paths of --also that an Update entry owns. If no Update entry owns one of the paths,
+// alsoFields returns errNothing for an object that the user named. For other objects, it ignores the path, because not
+// all of them need to have it.
 func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	updaters, err := f.updaters(t)
 	if err != nil {

@@ -232,7 +232,7 @@ type watcher struct {
 	tracker *fights.Tracker
 	members map[string]bool // the objects that are watched, by UID; nil for all
 	latest  time.Time       // time of the latest observed write
-	// namespace excludes the events of other namespaces from audit logs; "" for none.
+	// namespace, if it is not empty, excludes the events of other namespaces from audit logs.
 	namespace string
 	// bodiless are the resources with writes whose audit events have no responseObject.
 	bodiless map[string]bool

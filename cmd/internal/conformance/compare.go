@@ -33,15 +33,15 @@ type owner struct {
 // state is the state of a trace's replay.
 type state struct {
 	r *recorded.Replayer
-	// isBuiltin is true for built-in kinds. For these, only the metadata and the fields in the set ever are compared.
-	// The set contains the fields that any entry in the trace has owned.
+	// isBuiltin is true for built-in kinds. For these, only the metadata is compared, and the fields in state.ever,
+	// which are the fields that some entry in the trace has owned.
 	isBuiltin bool
 	ever      *fieldpath.Set
 	managers  map[string]bool // the managers in the trace
 
 	stored map[string]any // the current recorded object
-	// updated is the latest time in an entry. second is the time to which the recorded clock last advanced. before is
-	// the value that updated had at that moment.
+	// updated is the latest time that the server has set in an entry. second is the recorded time of the last step at
+	// which the clock advanced, and before is the value that updated had before this step.
 	updated, before time.Time
 	second          string
 	// asked is the last write. redefined is true if the schema has changed.
@@ -190,8 +190,8 @@ func saysOf(isGot bool) string {
 // adder is a function that adds a difference with its description.
 type adder = func(d difference, format string, args ...any)
 
-// compareOwners compares managed fields: the keys of entries, their fields, whether they have a time, and their
-// order. The order must be by the times that this server has set.
+// compareOwners compares managed fields: the keys of entries, their fields, whether they have a time, and their order.
+// Entries must be in the order of the times that this server has set.
 func (w *write) compareOwners(add adder) {
 	got, want, live := owners(w.got), owners(w.want), owners(w.live)
 	for _, k := range slices.SortedFunc(maps.Keys(bothOf(got, want)), byText) {
@@ -248,7 +248,7 @@ func (w *write) compareTimes(d difference, got, want *metav1.Time, add adder) {
 }
 
 // leaves returns the leaves of an object to compare, without managed fields. For a built-in kind, these are the leaves
-// of the metadata, and the fields in the set ever.
+// of the metadata, and the leaves that are in s.ever.
 func (s *state) leaves(object map[string]any) map[string]leaf {
 	out := map[string]leaf{}
 	metadata, _ := object["metadata"].(map[string]any)
@@ -362,7 +362,7 @@ func conflictsIn(response map[string]any) (out []string) {
 	return out
 }
 
-// bothOf returns the keys of both maps.
+// bothOf returns the keys that are in at least one of the maps.
 func bothOf[K comparable, V any](a, b map[K]V) map[K]V {
 	out := maps.Clone(a)
 	maps.Copy(out, b)

@@ -266,8 +266,8 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 	return o, f.readAccountKeys(&o.ServiceAccounts)
 }
 
-// network sets the options for the network. If there are two ranges, one of each IP family, Services get addresses
-// from the first.
+// network sets the options for the network. If --service-cluster-ip-range has two ranges, one of each IP family,
+// Services get addresses from the first.
 func (f *serverFlags) network(o *apiserver.Options) (err error) {
 	first, _, _ := strings.Cut(f.serviceRange, ",")
 	if o.ServiceClusterIPRange, err = netip.ParsePrefix(first); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// Program returns the program that runs when tenure is called by a name; nil for tenure itself.
+// Program returns the program that runs when tenure is called under the given name; nil for tenure itself.
 func Program(name string) func(*process.Env, []string) int {
 	switch strings.TrimSuffix(filepath.Base(name), ".exe") {
 	case "kube-apiserver":
@@ -97,7 +97,7 @@ func NewCommand(env *process.Env) *cobra.Command {
 	var dir, policyFile string
 	cmd := &cobra.Command{
 		Use:   "envtest",
-		Short: "Print a folder with kube-apiserver, etcd and kubectl for envtest",
+		Short: "Make a folder with kube-apiserver, etcd and kubectl for envtest",
 		Long: `Envtest makes a folder with the programs that controller-runtime's envtest starts,
 and prints the path of the folder. The programs are:
 

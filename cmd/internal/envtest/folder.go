@@ -29,10 +29,10 @@ func DefaultFolder(binary string) (string, error) {
 	return filepath.Join(cache, "tenure", "envtest", name), nil
 }
 
-// MakeFolder creates kube-apiserver, etcd and kubectl in a folder, for envtest. kube-apiserver and etcd are links to
-// the tenure binary. kubectl is a link to the kubectl in the folders of path, the value of PATH. If policyFile is not
-// "", the kube-apiserver checks writes against a copy of this policy. If MakeFolder would replace or remove a file that
-// it did not make, it fails and changes nothing.
+// MakeFolder creates kube-apiserver, etcd and kubectl in a folder, for envtest. The first two are links to the tenure
+// binary. The third is a link to the first kubectl in path, a list of folders like PATH; without one, it is a link to
+// the tenure binary, too (see noKubectl). If policyFile is not "", the kube-apiserver checks writes against a copy of
+// this policy. If MakeFolder would replace or remove a file that it did not make, it fails and changes nothing.
 func MakeFolder(folder, binary, path, policyFile string) error {
 	if err := checkPolicy(policyFile); err != nil {
 		return err
@@ -80,7 +80,8 @@ func exe(name string) string {
 	return name
 }
 
-// findKubectl returns the kubectl on path, ignoring folder; "" if there is none.
+// findKubectl returns the first kubectl in path, a list of folders like PATH. It ignores folder, and returns "" if
+// there is no kubectl.
 func findKubectl(folder, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || isSame(dir, folder) {

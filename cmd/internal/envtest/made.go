@@ -18,7 +18,7 @@ import (
 //	"ownership.txt" ""                           the report, to which kube-apiserver adds lines
 const recordName = ".tenure-envtest"
 
-// checkMade returns an error if one of the files in a folder exists, but is not as MakeFolder made it.
+// checkMade returns an error if a folder contains one of the named files, but not as MakeFolder made it.
 func checkMade(folder string, names []string) error {
 	slices.Sort(names)
 	for _, name := range names {
@@ -30,7 +30,7 @@ func checkMade(folder string, names []string) error {
 		if err != nil {
 			return err
 		}
-		// This must follow recordLine: another process records a file before it makes the file.
+		// Read the record only now, after the file: another process records a file before it makes the file.
 		if !isRecorded(folder, line) {
 			return fmt.Errorf("%s exists, and tenure envtest did not make it: "+
 				"remove it, or use another folder with --dir", path)

@@ -156,7 +156,8 @@ func (p *Program) Upgrade(ctx context.Context, args []string, replace Replace) e
 
 // Restore creates a new revision of a release from a stored revision, by helm upgrade, because helm rollback has no
 // post-renderer. It makes a chart with the name, the version and the values of the revision's chart, but without
-// templates; replace returns the templates. Hooks do not run, because helm upgrade would run the hooks for upgrades.
+// templates; replace returns the templates. Hooks do not run, because helm upgrade would run the hooks for upgrades
+// instead of the hooks for rollbacks.
 func (p *Program) Restore(
 	ctx context.Context, r releases.Release, revision int, args []string, replace Replace,
 ) error {

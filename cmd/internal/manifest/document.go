@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Inputs are the sources of documents. As in kubectl, they are files, folders, URLs, patterns, - for standard input,
-// and a kustomization.
+// Inputs are the sources of documents. As in kubectl, they are files, folders, URLs, patterns, standard input (-), and
+// a kustomization.
 type Inputs struct{ resource.FilenameOptions }
 
 // Empty reports whether there are no inputs.
@@ -145,7 +145,7 @@ func Several(err error) []error {
 	return []error{err}
 }
 
-// ReadFiles returns all documents in files, folders of any depth, URLs, and - for standard input.
+// ReadFiles returns all documents from files, folders of any depth, URLs, and standard input (-).
 func ReadFiles(env *process.Env, names ...string) ([]document.Document, error) {
 	in := Inputs{resource.FilenameOptions{Filenames: names, Recursive: true}}
 	return in.Read(env)

@@ -115,8 +115,8 @@ func (f *inside) ReadFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// build returns the output of a kustomization, as kubectl does. It does not return errors of kustomize, because they
-// quote the contents of files.
+// build returns the output of a kustomization, as kubectl kustomize does. If kustomize fails, build returns a general
+// error, because errors of kustomize quote the contents of files.
 func build(env *process.Env, folder string) ([]byte, error) {
 	files := &inside{FileSystem: filesys.MakeFsOnDisk(), env: env}
 	options := krusty.MakeDefaultOptions()

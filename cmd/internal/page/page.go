@@ -112,7 +112,7 @@ type line struct {
 	Change *Change
 }
 
-// Keys of filters that are not about an owner. The keys of owners begin with an equals sign.
+// Keys of filters that are not about an owner. The key of a filter about an owner begins with an equals sign.
 const (
 	coOwned = "co-owned"
 	unowned = "unowned"

@@ -2,7 +2,8 @@
 // each step did. The page runs the package as WebAssembly; tests compare the results with the results of native code.
 // To keep the WebAssembly file small, the package imports only the engine, and no client, server or command.
 //
-// Texts from users are made printable in the result, and contain no HTML: the page shows them as text.
+// Results contain texts that users wrote. In these texts, the package escapes characters that are not printable. The
+// page shows the texts as plain text, not as HTML.
 package playground
 
 import (
@@ -260,7 +261,7 @@ func managedFieldsOf(object map[string]any) string {
 	return yamlOf(v)
 }
 
-// yamlOf returns YAML for v that contains only printable characters.
+// yamlOf returns v as YAML. The YAML contains only printable characters.
 func yamlOf(v any) string {
 	data, err := printable.Marshal(v)
 	if err != nil {

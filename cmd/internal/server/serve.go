@@ -100,15 +100,15 @@ url, certificateAuthorityData (base64) and token. With -o json, --kubeconfig has
 default: serve writes a kubeconfig only if you set the flag. The line then also has
 kubeconfig and context.
 
-The server listens on this computer only, unless you set --host. --host is the name
-of the server for clients on other computers; serve writes this name to the server's
-certificate and to the kubeconfig. --host needs --listen, which may then be any
-address. Clients need the certificate and a token from the kubeconfig.
+The server listens on this computer only, unless you set --host to the server's name
+for clients on other computers. Serve writes this name to the server's certificate
+and to the kubeconfig. --host needs --listen, which may then be any address. Clients
+need the certificate and a token from the kubeconfig.
 
 With --audit-log-path, serve records requests as kube-apiserver does, by the policy
 in --audit-policy-file. Without a policy, it records all writes, but omits the
-bodies of Secrets, token requests and objects of authentication.k8s.io. tenure watch
---audit-log reads the log.
+bodies of Secrets, token requests and objects of authentication.k8s.io. To read the
+log, use tenure watch --audit-log.
 
 Exit status: 0 if the server was interrupted or, with --until-eof, its standard
 input ended; 1 on any error.`,
@@ -474,7 +474,7 @@ func openAuditLog(env *process.Env, f *serveFlags) (audit apiserver.Audit, close
 	}
 	return apiserver.Audit{
 		Policy: policy.NewPolicyRuleEvaluator(rules),
-		// The backend does not serialize writes, but files and the guard of stdout allow concurrent ones.
+		// The backend does not serialize writes, but files and the guard of stdout allow concurrent writes.
 		Sink: auditlog.NewBackend(out, auditlog.FormatJson, auditv1.SchemeGroupVersion),
 	}, closeLog, nil
 }

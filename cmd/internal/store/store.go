@@ -121,7 +121,8 @@ func Resources(records Local) (out []place.StoredResource, err error) {
 	return out, err
 }
 
-// resourceOf returns the resource of a key. ok is false for keys without an object, such as for allocated addresses.
+// resourceOf returns the resource of a key. ok is false for keys without an object, such as the keys of allocated
+// addresses.
 func resourceOf(key string) (r place.StoredResource, ok bool) {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	plural, name, ok := strings.Cut(rest, "/")
@@ -180,7 +181,7 @@ func (s *served) Resources() ([]place.StoredResource, error) { return Resources(
 // Close implements [place.Server].
 func (s *served) Close() error { return errors.Join(s.Server.Close(), s.close()) }
 
-// OpenAndServe opens a store and serves it. It is [process.Server].OpenStore.
+// OpenAndServe opens a store and serves it. It is the OpenStore of a [process.Server].
 func OpenAndServe(env *process.Env, file string, missing process.MissingStore) (place.Server, error) {
 	records, closeRecords, err := OpenRecords(env, file, missing)
 	if err != nil {

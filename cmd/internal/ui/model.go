@@ -30,8 +30,8 @@ type Options struct {
 	// Place is the name of the objects' place, for the page header.
 	Place string
 	Now   func() time.Time
-	// Type returns the type of a kind, nil if it is not known, and the OtherPaths of [blame.Options]. It must be safe for
-	// concurrent use.
+	// Type returns the type of a kind (nil if it is not known), and the value for OtherPaths in [blame.Options]. It
+	// must be safe for concurrent use.
 	Type    func(schema.GroupVersionKind) (t *typed.Type, otherPaths bool)
 	Suggest view.Suggest
 	// IsIncomplete reports whether some objects could not be read.

@@ -80,8 +80,8 @@ func asset(name string) string {
 	return string(data)
 }
 
-// isForeign reports whether the browser says that another page sent the request. Navigation to the page itself, such
-// as from a file that links to it, is not foreign, because the other page can't read the response.
+// isForeign reports whether the browser says that another page sent the request. Navigation to the page itself, such as
+// from a file that links to it, is not foreign, because the page with the link can't read the response.
 func isForeign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return true

@@ -64,7 +64,8 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 	return out, err
 }
 
-// WriteConflicts writes a report about a plan's conflicts, and the decisions of a policy about the other conflicts.
+// WriteConflicts writes a report about a plan's conflicts, rules that would decide refused conflicts, and the decisions
+// of the plan's policy.
 func (v PlanView) WriteConflicts(ctx context.Context, w io.Writer, p *planning.Planned) error {
 	report, err := v.ReportOf(ctx, p)
 	if err == nil {
@@ -93,7 +94,7 @@ func (v PlanView) WriteDecided(w io.Writer, p *planning.Planned) {
 	}
 }
 
-// writeRules writes rules that would decide the conflicts that a policy refused.
+// writeRules writes rules that users can add to a policy, to decide the conflicts that it refused.
 func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 	if len(p.Decided) == 0 || p.Outcome != plans.Conflict {
 		return nil
@@ -105,7 +106,7 @@ func (v PlanView) writeRules(w io.Writer, p *planning.Planned) error {
 		if alone.Decision != conflicts.Refuse {
 			continue
 		}
-		// The rule that refuses a conflict decides before a rule that comes after it.
+		// The first rule that matches a conflict decides, so the new rule must come before the rule that refuses it.
 		if alone.Rule >= 0 && (first.Rule < 0 || alone.Rule < first.Rule) {
 			first = alone
 			first.Reason = ""
@@ -139,7 +140,7 @@ type DecidedJSON struct {
 	// Rule is the number of the rule that decides, from 1; 0 if no rule matches.
 	Rule   int    `json:"rule"`
 	Reason string `json:"reason,omitempty"`
-	// As is the manager whose conflict decides, if it is another conflict; see [policy.Verdict].
+	// As is set if the conflict with another manager decides this one, too: it is that manager (see [policy.Verdict]).
 	As string `json:"as,omitempty"`
 }
 

@@ -77,7 +77,7 @@ func (v *Plans) closeDiff() error {
 	return runDiff(v.Env, v.Env.Getenv(externalDiff), v.diff.live, v.diff.merged)
 }
 
-// yamlOf returns two versions of an object as YAML without values of Secrets. A text is empty if there is no object.
+// yamlOf returns two versions of an object as YAML without values of Secrets. The text of a nil version is empty.
 func (v PlanView) yamlOf(before, after map[string]any) (texts [2]string, err error) {
 	before, after = hideTrees(before, after)
 	for i, tree := range []map[string]any{before, after} {
@@ -96,7 +96,7 @@ func (v PlanView) yamlOf(before, after map[string]any) (texts [2]string, err err
 	return texts, nil
 }
 
-// writeUnified writes a unified diff. Its header has the file of the manifest and the object's name.
+// writeUnified writes a unified diff. Its header names the manifest's file and the object.
 func (v PlanView) writeUnified(w io.Writer, live, merged version, file string) error {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: slices.Collect(strings.Lines(live.text)), FromFile: liveFolder + "/" + live.name,
@@ -121,8 +121,8 @@ func (v PlanView) writeUnified(w io.Writer, live, merged version, file string) e
 	return nil
 }
 
-// diffArgument matches the arguments in KUBECTL_EXTERNAL_DIFF that kubectl diff uses. kubectl diff ignores other
-// arguments.
+// diffArgument matches the arguments in KUBECTL_EXTERNAL_DIFF that kubectl diff uses. Like kubectl diff, this command
+// ignores other arguments.
 var diffArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 
 // runDiff runs a program on two folders with files, as kubectl diff does.

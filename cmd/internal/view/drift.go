@@ -82,8 +82,8 @@ func driftRow(f *planning.Drifted) []string {
 // DriftCount is the number of drifting fields, and of objects that have any.
 type DriftCount struct {
 	Fields, Objects int
-	// Compared is the number of objects that were compared. Uncompared is the number of others: objects with errors,
-	// and objects in files without managed fields, which kubectl get omits by default.
+	// Compared is the number of objects that were compared. Uncompared is the number of other objects: they have
+	// errors, or they were read from a file and lack managed fields, because kubectl get omits these by default.
 	Compared, Uncompared int
 }
 
@@ -101,7 +101,7 @@ func (c *DriftCount) Add(d DriftView) {
 	}
 }
 
-// Write writes the last line of a list of drifting fields. end is appended to the numbers.
+// Write writes the last line of a list of drifting fields: their number, followed by end.
 func (c DriftCount) Write(w io.Writer, end string) error {
 	text := "none"
 	switch {

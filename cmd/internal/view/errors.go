@@ -38,8 +38,8 @@ func ExplainDesired(e *process.Env, w *planning.Desired, err error) {
 	Explain(e, err, w.Where, ref, w.Manager)
 }
 
-// Explain writes to stderr the reason why a document was not written. where names the source of the document; reference
-// names its object, and is "" if the object is not known.
+// Explain writes to stderr the reason why a document was not written. The parameter where names the source of the
+// document; reference names its object, and is "" if the object is not known.
 func Explain(e *process.Env, err error, where, reference, manager string) {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {

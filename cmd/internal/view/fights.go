@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
-// Findings writes findings as a table, and below it, suggestions for each fight. The table has ages at the time now; if
-// now is zero, it has times, for findings in the past.
+// Findings writes findings as a table, and below it, suggestions for each fight. The table shows how long before now
+// each finding began and last occurred. If now is zero, it shows the times themselves.
 func Findings(w io.Writer, suggest Suggest, findings []fights.Finding, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(tw, "FINDING\tNAMESPACE\tOBJECT\tFIELD\tBY\tTIMES\tRATE\tSINCE\tLAST")

@@ -28,7 +28,7 @@ func left(p *planning.Planned) (paths []fieldpath.Path) {
 }
 
 // IgnoreFormats are the output formats for ignore rules of an Argo CD Application, a Flux HelmRelease and a Flux
-// Kustomization. With these rules, the GitOps tools leave the same fields to their owners as the policy.
+// Kustomization. With these rules, the GitOps tools leave the same fields to their owners as the policy does.
 var IgnoreFormats = []string{"argocd", "flux", "flux-kustomization"}
 
 // WriteIgnoreRules writes ignore rules for the fields that a policy leaves to their owners, in one of
@@ -69,10 +69,10 @@ func WriteIgnoreRules(env *process.Env, format string, all []planning.Planned) e
 	return Encode(env.Stdout, "yaml", map[string]any{"spec": spec})
 }
 
-// ignored returns the text for a field in an ignore rule, and the name of the rule's list that it belongs to. For a
-// Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest. Therefore, a list
-// item whose index in the manifest differs from its index in the live object can't be ignored; for such an item,
-// ignored writes a note and returns "".
+// ignored returns the text that selects a field in an ignore rule, and the name of the rule's list that contains such
+// texts. For a Kustomization, Flux copies the live value at a JSON pointer to the same pointer of the manifest.
+// Therefore, a list item whose index in the manifest differs from its index in the live object can't be ignored; for
+// such an item, ignored writes a note and returns "".
 func ignored(p *planning.Planned, notes io.Writer, format string, path fieldpath.Path) (list, text string) {
 	t := p.Parent()
 	if format == "argocd" {

@@ -12,8 +12,8 @@ import (
 
 // Suggest turns suggestions into command lines.
 type Suggest struct {
-	// Arguments returns the arguments of the command that carries out a suggestion; nil if there is none. Line returns
-	// a command line for a shell.
+	// Arguments returns the arguments of the command that carries out a suggestion; nil if no command does. Line
+	// returns a command with these arguments as a line for a shell.
 	Arguments func(advice.Suggestion) []string
 	Line      func(args []string) string
 }
@@ -65,8 +65,8 @@ func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 	}
 }
 
-// WriteStringData writes the effects of stringData on an apply, and the command that allows the next apply to remove
-// fields that stay.
+// WriteStringData writes which fields of data the stringData of an apply overwrites without a conflict. It also writes
+// which fields stay, and the command that allows the next apply to remove them.
 func (v PlanView) WriteStringData(w io.Writer, p *planning.Planned) {
 	for _, field := range p.StringData() {
 		if field.Owner.Manager != "" {
@@ -92,8 +92,8 @@ func (v PlanView) stringDataJSON(p *planning.Planned) (out []stringDataJSON) {
 	return out
 }
 
-// stringDataJSON is a field of data. It has either the owner whose value stringData overwrites, or the suggestion that
-// allows the next apply to remove the field.
+// stringDataJSON is a field of data. It has either the owner whose value stringData overwrites, or a suggestion of how
+// to let the next apply remove the field.
 type stringDataJSON struct {
 	Field      string             `json:"field"`
 	Overwrites string             `json:"overwrites,omitempty"`

@@ -14,7 +14,7 @@ type List struct {
 	W      io.Writer
 	Format string
 	// Frame returns the document with the given items. In the document, no other list may precede the items. Close
-	// calls Frame once more, and prints the fields after the items with the values that this call returns.
+	// calls Frame again; the fields after the items have the values that this last call returns.
 	Frame func(items []any) any
 	begun bool
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewMove writes the effects of a move, and of the next applies after it. wayAt returns the suggestion to read an
-// object at another version; "" if there is none.
+// PreviewMove writes the effects of a move, and of the next applies after it. The function wayAt suggests how to read
+// an object at another version; it returns "" if there is no such way.
 func PreviewMove(
 	w io.Writer, p Palette, t *planning.Target, result *ownership.Result,
 	wayAt func(t *planning.Target, version string) string,

@@ -97,8 +97,8 @@ func (p *Printer) Close() error {
 	return p.list.Close()
 }
 
-// EncodeNext writes a document as Encode does. others is the number of documents before it; in YAML, a separator
-// follows them.
+// EncodeNext writes a document as Encode does. The parameter others is the number of documents before it. In YAML,
+// EncodeNext separates the document from them.
 func EncodeNext(w io.Writer, format string, value any, others int) error {
 	if others > 0 && format != "json" {
 		fmt.Fprintln(w, "---")
@@ -106,8 +106,8 @@ func EncodeNext(w io.Writer, format string, value any, others int) error {
 	return Encode(w, format, value)
 }
 
-// Encode writes a value with only printable characters. For the format json, it writes indented JSON; for [Lines], one
-// line of JSON. It does not escape < and >. For any other format, it writes YAML.
+// Encode writes a value. The output contains only printable characters. For the format json, it is indented JSON; for
+// [Lines], it is one line of JSON; for any other format, it is YAML. Encode does not escape < and >.
 func Encode(w io.Writer, format string, value any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -104,7 +104,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 	return out, nil
 }
 
-// FailedPage returns a document that has no plan as an object of a page.
+// FailedPage returns the object that a page shows for a document without a plan.
 func FailedPage(d *planning.Document, err error) page.Object {
 	title := d.Where
 	if d.Target != nil && d.Name != "" {

@@ -47,8 +47,8 @@ func reason(p *planning.Pruned) string {
 	return text
 }
 
-// manyFields is the maximal number of gained fields that are listed for a manager. If there are more, their number is
-// printed, because the creator of an object gains all of its fields.
+// manyFields is the maximal number of gained fields that are listed for a manager. If there are more, only their number
+// is printed, because a manager may gain all fields of a large object.
 const manyFields = 10
 
 // Plans prints plans one by one. It keeps only data that a page or the program of KUBECTL_EXTERNAL_DIFF needs at the
@@ -117,7 +117,8 @@ func (v *Plans) Add(p *planning.Planned) error {
 	return nil
 }
 
-// Fail adds a document that has no plan. The formats text and diff do not show the document: its error is on stderr.
+// Fail adds a document that has no plan. The formats text and diff do not show the document, because its error is on
+// stderr.
 func (v *Plans) Fail(d *planning.Document) error {
 	v.summary.Failed++
 	v.summary.Objects++
@@ -249,7 +250,7 @@ func (v PlanView) writePlan(ctx context.Context, w io.Writer, p *planning.Planne
 	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold),
 		v.Palette.paint(outcomeOf(p), outcomeColors[p.Outcome]))
 	v.WriteDecided(w, p)
-	// In a new object, all fields are new and owned by the creator.
+	// Do not list the fields of a new object: all of them are new, and its creator owns them.
 	if p.Desired.Object != nil {
 		v.WriteEffects(w, *p)
 	}

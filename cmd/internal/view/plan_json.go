@@ -48,7 +48,8 @@ type planJSON struct {
 	Unowned []excess.Drifted `json:"unowned,omitempty"`
 	// Leftovers are suggestions about fields that the manifest lacks, but that stay because Update entries own them.
 	Leftovers []advice.Suggestion `json:"leftovers,omitempty"`
-	// StringData are keys that the stringData of a Secret overwrites, and keys that stay.
+	// StringData are the keys in data of a Secret that stringData overwrites although others own them, and the keys
+	// that stringData set and no apply removes.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
 	// Migration are the changes that kubectl apply --server-side makes in a second apply.
 	Migration []plans.Change `json:"migration,omitempty"`
@@ -86,7 +87,7 @@ type prunedJSON struct {
 	Namespace   string   `json:"namespace,omitempty"`
 	AppliedBy   []string `json:"appliedBy,omitempty"`
 	Application string   `json:"application,omitempty"`
-	// AlsoWrittenBy are other managers that own more of the object than the status.
+	// AlsoWrittenBy are other managers that own fields outside of the object's status.
 	AlsoWrittenBy []string `json:"alsoWrittenBy,omitempty"`
 }
 
@@ -106,10 +107,10 @@ type ownershipJSON struct {
 	From        string                            `json:"fromAPIVersion,omitempty"`
 	Gains       []string                          `json:"gains,omitempty"`
 	Shares      []string                          `json:"shares,omitempty"`
-	// Gains are all fields that the manager gains; Shares are the gained fields that other managers are known to own,
-	// too. Shares ignores entries at versions that only the server can compare. Removes are the fields that the
-	// manager's apply removes from the object. Loses are the other fields in which the manager no longer owns anything;
-	// Abandons are the lost fields that stay in the object without an owner.
+	// Gains are all fields that the manager gains. Shares are the gained fields that other managers own, too, except in
+	// entries at versions that only the server can compare. Removes are the fields that the manager's apply removes
+	// from the object. Loses are the other fields that the manager loses. Abandons are the fields in Loses that stay in
+	// the object without an owner.
 	Loses    []string `json:"loses,omitempty"`
 	Abandons []string `json:"abandons,omitempty"`
 	Removes  []string `json:"removes,omitempty"`
@@ -238,7 +239,8 @@ type summaryJSON struct {
 	Kinds map[string]*planCounts `json:"kinds"`
 }
 
-// migrated says what happens to fields that only kubectl's server-side apply takes over from client-side apply.
+// migrated describes how kubectl apply --server-side would change objects when it takes over client-side applied
+// fields. If this command applies the plan, migrated says that the objects keep these fields.
 func (v *Plans) migrated() string {
 	text := printable.Counted(v.summary.Migrated, "object", "objects")
 	if v.Applies {

@@ -147,7 +147,7 @@ func (p Palette) table(w io.Writer, indent string, rows [][]cell) {
 // Confirmation asks the user to confirm, unless --yes is set.
 type Confirmation struct {
 	Yes bool
-	// Preview says how to run the command without changes; empty for "with --dry-run".
+	// Preview says how to run the command without changing anything; "" means "with --dry-run".
 	Preview string
 }
 

@@ -105,7 +105,7 @@ type other struct{ client.Client }
 
 func (o *other) setUp(b *builder.Builder) { b.For(&Other{}) }
 
-// Objects that another reconciler reconciles are not users' objects: this reconciler may have created them.
+// Objects that another reconciler reconciles need not be users' objects: this reconciler may have created them.
 func (o *other) things(t *Thing) error {
 	t.Spec.Size = 3
 	return o.Update(nil, t)

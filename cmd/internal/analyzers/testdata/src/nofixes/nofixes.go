@@ -79,7 +79,7 @@ func literals(c client.Client, t, u *Thing) error {
 	}()
 }
 
-// The map belongs to the object as it was outside of the function literal.
+// The map is taken from the object outside of the function literal.
 func maps(c client.Client, t *Thing) error {
 	labels := t.Labels
 	return func() error {
