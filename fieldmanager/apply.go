@@ -284,8 +284,8 @@ func (w *applyWrite) merge() error {
 
 // mergeIntent merges the intent into live. If the merge fails, mergeIntent removes undeclared fields from the intent
 // and merges again, unless undeclared fields are refused. If the second merge succeeds, unknown has the violations that
-// the first merge found. Nearly all of them are undeclared fields. The exceptions are undeclared fields with another
-// violation that is found first, such as a name that is too long.
+// the first merge found, all in undeclared fields. Nearly always, the violation is that the field is undeclared.
+// Another violation of such a field, such as a name that is too long, is reported instead if it is found first.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
@@ -300,8 +300,8 @@ func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, e
 	return merged, unknown, err
 }
 
-// compareOwn adapts the manager's entry to the current topology if the entry is of this version. Then it computes
-// whether the entry owns the same fields as the intent, and which fields the manager dropped.
+// compareOwn adapts the manager's entry to the current topology if the entry has the FieldManager's version. Then it
+// computes whether the entry owns the same fields as the intent, and which fields the manager dropped.
 func (w *applyWrite) compareOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return
