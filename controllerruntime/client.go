@@ -30,9 +30,9 @@ type Options struct {
 	// conflict, from the server and not from the cache.
 	Config *rest.Config
 	// Cache has the objects (manager.GetCache). The client starts informers for CustomResourceDefinitions, webhooks and
-	// policies, and for each kind that is applied. controller-runtime's client does the same for each kind that is read.
-	// The cache must not filter these objects, and must not drop anything except managed fields: do not set a default
-	// selector, or a default transform other than cache.TransformStripManagedFields.
+	// policies, and for each kind that is applied. The client of controller-runtime does the same for each kind that is
+	// read. The cache must not filter these objects, and must not drop anything except managed fields: do not set a
+	// default selector, or a default transform other than cache.TransformStripManagedFields.
 	Cache cache.Cache
 	// Skip selects the applies that may be skipped if they would change nothing; nil selects all.
 	Skip func(kind schema.GroupVersionKind, isDryRun bool) bool
@@ -41,10 +41,11 @@ type Options struct {
 	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// UpgradeFrom are the names of the managers with which this controller updated the objects before it used apply.
-	// tenure blame shows the names of the managers of an object. An update without a FieldOwner has the name of the
-	// binary. Before an apply is sent, a separate write moves the fields that these managers own to the Apply entry,
-	// except the status and finalizers. Owner references, and annotations of Kubernetes' own tools, move only if the
-	// intent has them. After the move, applies remove the fields that the intents lack. See [Client.PreviewUpgrade].
+	// The command tenure blame shows the names of the managers of an object. Without a FieldOwner, the manager of an
+	// update is the name of the binary. Before an apply is sent, a separate write moves the fields of these managers to
+	// the Apply entry, except the status and finalizers. Owner references, and annotations of Kubernetes' own tools,
+	// move only if the intent has them. After the move, applies remove the fields that the intents lack. See
+	// [Client.PreviewUpgrade].
 	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send only what the caller changed since it read the object
 	// through this client, as a patch with the resourceVersion. The manager then owns the fields that it changed, but

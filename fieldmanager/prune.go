@@ -141,7 +141,7 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // can't be owned
 		}
-		if entry.Member || p.staysAround(ct, inner, value, below) { // false for an item that is not owned
+		if entry.Member || p.staysAround(ct, inner, value, below) { // an item that is not owned does not stay
 			return true
 		}
 	}

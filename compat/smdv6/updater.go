@@ -104,7 +104,8 @@ func (u *Updater) ExtractApply(live, config *v6typed.TypedValue, version v6field
 }
 
 // ExtractItems returns the part of v whose paths are in items, the leaves of a manager's set. If withKeys is true,
-// items of keyed lists keep their key fields; otherwise only the key fields that are in items (spec rule 7).
+// items of keyed lists keep all their key fields; otherwise, they keep only the key fields that are in items (spec rule
+// 7).
 func (u *Updater) ExtractItems(
 	v *v6typed.TypedValue, items *v6fieldpath.Set, withKeys bool,
 ) (*v6typed.TypedValue, error) {

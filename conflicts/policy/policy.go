@@ -18,8 +18,9 @@
 // the owners of the fields in conflict. A file may also have permissions: the managers in a permission may own the
 // fields in the permission ([Policy.Permits]).
 //
-// [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve. A
-// function that is passed to plans.Resolve can call Policy.Resolve, too. Rules can be written in Go as well:
+// [Parse] reads a file. The packages fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their
+// Options.Resolve. A function that is passed to plans.Resolve can call Policy.Resolve, too. Rules can be written in Go
+// as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy

@@ -59,7 +59,7 @@ func OtherForms(
 		}
 		first := 0
 		if value, _ := t.Get(given, c.Path); !rewrite(trees.Copy(value), func(any) {}, &first) {
-			continue // without a copy of the whole object
+			continue // no part has another form, so the object is not copied
 		}
 		share := max(tries/(len(found)-i), min(tries, 1)) // a large map leaves tries for the other fields
 		for n := 0; n < share; n++ {

@@ -36,7 +36,7 @@ type OwnershipChange struct {
 
 // ownershipChanges returns how the entries of the merged object differ from the entries of live.
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
-	before, _ := managedfields.Read(w.live) // nil live: no entries; no error: Apply has read live and written merged
+	before, _ := managedfields.Read(w.live) // can't fail: Apply has read live, which may be nil
 	after, _ := managedfields.Read(merged)
 	var wholes *fieldsets.Wholes
 	if _, isSame := w.options.Converter.(fieldmanager.NoneConverter); isSame {
