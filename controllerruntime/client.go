@@ -55,8 +55,9 @@ type Options struct {
 	// may update but not patch the object; or if the server rejects the patch as invalid. A metric counts the results
 	// of updates. MinimalUpdates costs an encoding of each object that is read.
 	MinimalUpdates bool
-	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
-	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.
+	// Shadow is the share, from 0 to 1, of the applies that could be skipped but are sent anyway. The caller then gets
+	// the server's response; a response that differs from the cached object is logged and counted. With 1, every apply
+	// is sent.
 	Shadow float64
 	// Metrics is the registry for the metrics that the package comment lists, usually metrics.Registry. If Metrics is
 	// nil, no metrics are registered. Clients with the same registry share their metrics.

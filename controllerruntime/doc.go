@@ -30,8 +30,8 @@
 //
 // The cache stores a kind of the client's scheme as a Go struct, and other kinds as unstructured objects. If the cache
 // strips managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
-// resourceVersion of the server's response. Dry runs are then always sent, because the cached object lacks the managed
-// fields of their responses.
+// resourceVersion of the server's response. Dry runs are then always sent, because a cached object without managed
+// fields can't show whether a dry run would change these.
 //
 // # Metrics
 //

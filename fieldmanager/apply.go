@@ -91,10 +91,10 @@ func (r Result) Owned() *fieldpath.Set {
 // The object of the result has live's Go type (applied's if live is nil). It shares memory only with live and applied.
 //
 // If Force is false and other managers own fields that the intent would change, the error is a [conflicts.Conflicts].
-// If the intent has another kind or has managed fields, or the manager's name is not valid (see
-// managedfields.ValidateManager), the error is an apierrors BadRequest. Any other error is an [ObjectError]. It says
-// which object is at fault, and contains a typed.Errors if the object does not fit its type. live is never changed. ctx
-// is passed to the Converter.
+// If the intent has another kind or version than the FieldManager or has managed fields, or if the manager's name is
+// not valid (see managedfields.ValidateManager), the error is an apierrors BadRequest. Any other error is an
+// [ObjectError]. It says which object is at fault, and contains a typed.Errors if the object does not fit its type.
+// live is never changed. ctx is passed to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
 	key := m.key(options.Manager, metav1.ManagedFieldsOperationApply)
 	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}

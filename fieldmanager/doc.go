@@ -19,10 +19,10 @@
 //
 // # The steps of a write
 //
-// Apply, in apply.go, is a pipeline. It checks the request and reads live's entries; if live exists without entries, it
-// makes an entry of the manager before-first-apply. It merges the intent, and computes the fields that the intent owns.
-// It prunes the fields that the manager dropped and no other manager owns. It finds the fields that other managers
-// lose: without force, these are conflicts. It sets the time of the manager's entry if the object changed. Update, in
-// update.go, compares live with the new object, and makes the manager own the changed fields. The code cites the
-// numbered rules in doc/spec.md.
+// Apply, in apply.go, is a pipeline. It checks the request and reads live's entries; if an existing object has no
+// entries, it makes an entry of the manager before-first-apply. It merges the intent, and computes the fields that the
+// intent owns. It prunes the fields that the manager dropped and no other manager owns. It finds the fields that other
+// managers lose: without force, these are conflicts. It sets the time of the manager's entry if the object changed.
+// Update, in update.go, compares live with the new object, and makes the manager own the changed fields. The code cites
+// the numbered rules in doc/spec.md.
 package fieldmanager

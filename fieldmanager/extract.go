@@ -68,7 +68,7 @@ func defaultedKeys(t *typed.Type, set *fieldpath.Set) *fieldpath.Set {
 }
 
 // FieldSet returns the fields that a manager owns after it applies obj (spec rules 4.1, 4.2 and 4.3). These never
-// include fields that the write resets (spec rule 2.9) or that are never owned (spec rule 2.7). obj is converted to the
+// include fields that an apply resets (spec rule 2.9) or that are never owned (spec rule 2.7). obj is converted to the
 // version of the FieldManager. The error is an [ObjectError].
 func (m *FieldManager) FieldSet(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
 	o, err := m.validObject(ctx, obj, AppliedObject)
