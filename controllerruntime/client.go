@@ -30,9 +30,9 @@ type Options struct {
 	// conflict, from the server and not from the cache.
 	Config *rest.Config
 	// Cache has the objects (manager.GetCache). The client starts informers for CustomResourceDefinitions, webhooks and
-	// policies, and for each kind that is applied. controller-runtime's client does the same for each kind that is read.
-	// The cache must not filter these objects, and must not drop anything except managed fields: do not set a default
-	// selector, or a default transform other than cache.TransformStripManagedFields.
+	// policies, and for each kind that is applied. The client of controller-runtime does the same for each kind that is
+	// read. The cache must not filter these objects, and must not drop anything except managed fields: do not set a
+	// default selector, or a default transform other than cache.TransformStripManagedFields.
 	Cache cache.Cache
 	// Skip selects the applies that may be skipped if they would change nothing; nil selects all.
 	Skip func(kind schema.GroupVersionKind, isDryRun bool) bool
@@ -41,10 +41,11 @@ type Options struct {
 	// conflicts.Refuse, the caller gets the server's 409.
 	Resolve func(live *metav1.PartialObjectMetadata, all conflicts.Conflicts) []conflicts.Decision
 	// UpgradeFrom are the names of the managers with which this controller updated the objects before it used apply.
-	// tenure blame shows the names of the managers of an object. An update without a FieldOwner has the name of the
-	// binary. Before an apply is sent, a separate write moves the fields that these managers own to the Apply entry,
-	// except the status and finalizers. Owner references, and annotations of Kubernetes' own tools, move only if the
-	// intent has them. After the move, applies remove the fields that the intents lack. See [Client.PreviewUpgrade].
+	// The command tenure blame shows the names of the managers of an object. Without a FieldOwner, the manager of an
+	// update is the name of the binary. Before an apply is sent, a separate write moves the fields of these managers to
+	// the Apply entry, except the status and finalizers. Owner references, and annotations of Kubernetes' own tools,
+	// move only if the intent has them. After the move, applies remove the fields that the intents lack. See
+	// [Client.PreviewUpgrade].
 	UpgradeFrom []string
 	// MinimalUpdates makes Update and Status().Update send only what the caller changed since it read the object
 	// through this client, as a patch with the resourceVersion. The manager then owns the fields that it changed, but
@@ -54,8 +55,9 @@ type Options struct {
 	// may update but not patch the object; or if the server rejects the patch as invalid. A metric counts the results
 	// of updates. MinimalUpdates costs an encoding of each object that is read.
 	MinimalUpdates bool
-	// Shadow is the share of skipped applies, from 0 to 1, that are sent anyway. The caller then gets the server's
-	// response; a response that differs from the cached object is logged and counted. With 1, every apply is sent.
+	// Shadow is the share, from 0 to 1, of the applies that could be skipped but are sent anyway. The caller then gets
+	// the server's response; a response that differs from the cached object is logged and counted. With 1, every apply
+	// is sent.
 	Shadow float64
 	// Metrics is the registry for the metrics that the package comment lists, usually metrics.Registry. If Metrics is
 	// nil, no metrics are registered. Clients with the same registry share their metrics.

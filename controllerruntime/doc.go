@@ -1,10 +1,10 @@
 // Package controllerruntime has a client for controllers that wraps the client of a manager. It skips applies that
-// would change nothing, decides conflicts by a policy, moves fields from the Update entries of earlier releases to the
-// Apply entry, and exports metrics.
+// would change nothing, decides conflicts by a policy, moves fields from the Update entries of the controller's earlier
+// releases to its Apply entry, and exports metrics.
 //
 //	c, err := controllerruntime.NewClient(mgr.GetClient(), controllerruntime.Options{
 //		Config: mgr.GetConfig(), Cache: mgr.GetCache(), Metrics: metrics.Registry,
-//		Resolve:     rules.Resolve,        // a policy.Policy: .spec.replicas are given up
+//		Resolve:     rules.Resolve,        // of a policy.Policy, which gives up .spec.replicas
 //		UpgradeFrom: []string{"widgets"}, // what CreateOrUpdate wrote in the last release
 //	})
 //	...
@@ -22,15 +22,16 @@
 // apply. Further applies are skipped until something changes. A stale cache does no harm as long as the controller
 // watches the objects that it applies.
 //
-// The manager must be set in the call (client.FieldOwner), or around this client (client.WithFieldOwner). This client
-// does not see a manager that is set in the wrapped client, for example with client.Options.FieldOwner. It then sends
-// every apply.
+// Pass the field owner with the call (client.FieldOwner), or wrap this client with client.WithFieldOwner. This client
+// does not see a field owner that only the client below it has, for example from client.Options.FieldOwner. It then
+// sends every apply.
 //
 // # Caches
 //
 // The cache stores a kind of the client's scheme as a Go struct, and other kinds as unstructured objects. If the cache
 // strips managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
-// resourceVersion of the server's response. A dry run is always sent, because its response has managed fields.
+// resourceVersion of the server's response. Dry runs are then always sent, because a cached object without managed
+// fields can't show whether a dry run would change these.
 //
 // # Metrics
 //

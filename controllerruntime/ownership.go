@@ -24,7 +24,8 @@ import (
 // It checks only managers that a permission or rule of p names. Other errors mean that a list could not be read, that
 // no object in it has managed fields, or that p or the lists are missing. Call it at the end of a test suite that runs
 // on a server. A fake client must return managed fields (WithReturnManagedFields). It stores objects as Go types encode
-// them, so it can't show fields that Go types encode differently. A test of an operator checks only this operator:
+// them. So the check can't find fields that an operator owns on a server only because its Go type encodes them
+// differently from the stored object. A test of an operator checks only this operator:
 //
 //	p := &policy.Policy{Permissions: []policy.Permission{{
 //		Managers: []string{"backups"}, Fields: []string{".metadata.finalizers", ".metadata.labels"},
@@ -113,7 +114,7 @@ func keyOfObject(obj client.Object) responses.Key {
 //	... // the tests
 //	require.NoError(t, w.Check(ctx))
 //
-// It ignores fields that managers already own.
+// WatchOwnership ignores fields that managers already own when it is called.
 func WatchOwnership(
 	ctx context.Context, c client.WithWatch, p *policy.Policy, lists ...client.ObjectList,
 ) (*OwnershipWatch, error) {

@@ -214,8 +214,8 @@ func (c *Client) changes(obj client.Object) (patch client.Patch, result string) 
 	c.reads.mu.Lock()
 	was, ok := c.reads.objects[key]
 	c.reads.mu.Unlock()
-	// A copy of an object shares the memory of the resourceVersion with the object. The same object from another source
-	// does not share this memory, and may have fields that a transform of the cache drops.
+	// The object that was read, and each copy of it, have the resourceVersion at the same address in memory. The same
+	// object from another source has it at another address, and may have fields that a transform of the cache drops.
 	version := obj.GetResourceVersion()
 	if !ok || version == "" || unsafe.StringData(version) != unsafe.StringData(was.version) {
 		return nil, "not read through this client"

@@ -23,7 +23,7 @@ import (
 
 // PreviewUpgrade returns the move that precedes the next apply of an intent because of Options.UpgradeFrom; nil if
 // nothing moves. PreviewUpgrade writes nothing. The Changes of the result have the fields that the applier gains and
-// the managers in UpgradeFrom lose.
+// that the managers in UpgradeFrom lose.
 func (c *Client) PreviewUpgrade(
 	ctx context.Context, intent runtime.ApplyConfiguration, manager client.FieldOwner,
 ) (*ownership.Result, error) {

@@ -91,10 +91,10 @@ func (r Result) Owned() *fieldpath.Set {
 // The object of the result has live's Go type (applied's if live is nil). It shares memory only with live and applied.
 //
 // If Force is false and other managers own fields that the intent would change, the error is a [conflicts.Conflicts].
-// If the intent has another kind or has managed fields, or the manager's name is not valid (see
-// managedfields.ValidateManager), the error is an apierrors BadRequest. Any other error is an [ObjectError]. It says
-// which object is at fault, and contains a typed.Errors if the object does not fit its type. live is never changed. ctx
-// is passed to the Converter.
+// If the intent has another kind or version than the FieldManager or has managed fields, or if the manager's name is
+// not valid (see managedfields.ValidateManager), the error is an apierrors BadRequest. Any other error is an
+// [ObjectError]. It says which object is at fault, and contains a typed.Errors if the object does not fit its type.
+// live is never changed. ctx is passed to the Converter.
 func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
 	key := m.key(options.Manager, metav1.ManagedFieldsOperationApply)
 	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
@@ -284,8 +284,8 @@ func (w *applyWrite) merge() error {
 
 // mergeIntent merges the intent into live. If the merge fails, mergeIntent removes undeclared fields from the intent
 // and merges again, unless undeclared fields are refused. If the second merge succeeds, unknown has the violations that
-// the first merge found. Nearly all of them are undeclared fields. The exceptions are undeclared fields with another
-// violation that is found first, such as a name that is too long.
+// the first merge found, all in undeclared fields. Nearly always, the violation is that the field is undeclared.
+// Another violation of such a field, such as a name that is too long, is reported instead if it is found first.
 func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, err error) {
 	m := w.m
 	rules := typed.Rules{Except: managedfields.Unowned(), Filter: m.options.ResetFields[m.version]}
@@ -300,8 +300,8 @@ func (w *applyWrite) mergeIntent() (merged typed.Merged, unknown typed.Errors, e
 	return merged, unknown, err
 }
 
-// compareOwn adapts the manager's entry to the current topology if the entry is of this version. Then it computes
-// whether the entry owns the same fields as the intent, and which fields the manager dropped.
+// compareOwn adapts the manager's entry to the current topology if the entry has the FieldManager's version. Then it
+// computes whether the entry owns the same fields as the intent, and which fields the manager dropped.
 func (w *applyWrite) compareOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
 		return

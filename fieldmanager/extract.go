@@ -13,12 +13,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Extract returns the intent that owns the paths of set, with their values in obj (spec rule 7.1). If set is the field
-// set of an Apply entry, the intent has the fields that its manager last applied and still owns. The intent has the
-// object's name and namespace. If it contains a list item, or a part of one, it also has the key fields of the item. It
-// omits a key field that has its default value and is not in set, because the intent would own it. It also omits paths
-// that do not exist in obj. If set has a container without its content, the intent has {} for a map and null for a
-// list.
+// Extract returns the intent that sets the paths of set to their values in obj (spec rule 7.1). If set is the field set
+// of an Apply entry, the intent has the fields that its manager last applied and still owns. The intent has the
+// object's name and namespace. If it contains a list item, or a part of one, it also has the key fields of the item.
+// The intent omits a key field that has its default value and is not in set: otherwise, the manager that applies the
+// intent would own this field, too. The intent also omits paths that do not exist in obj. If set has a container
+// without its content, the intent has {} for a map and null for a list.
 //
 // obj is converted to the version of the FieldManager; set must be at that version. The result shares memory with obj.
 // The error is an [ObjectError].
@@ -68,8 +68,8 @@ func defaultedKeys(t *typed.Type, set *fieldpath.Set) *fieldpath.Set {
 }
 
 // FieldSet returns the fields that a manager owns after it applies obj (spec rules 4.1, 4.2 and 4.3). These never
-// include reset fields and the fields that no manager owns. obj is converted to the version of the FieldManager. The
-// error is an [ObjectError].
+// include fields that an apply resets (spec rule 2.9) or that are never owned (spec rule 2.7). obj is converted to the
+// version of the FieldManager. The error is an [ObjectError].
 func (m *FieldManager) FieldSet(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
 	o, err := m.validObject(ctx, obj, AppliedObject)
 	if err != nil {

@@ -88,9 +88,9 @@ type Options struct {
 	//	metav1.FieldValidationWarn    they are removed from the intent, with a [Warning] for each
 	//	metav1.FieldValidationIgnore  they are removed from the intent
 	FieldValidation string
-	// Empty is the object before it is created; nil means an object that has only an apiVersion and a kind. The creator
-	// of the object does not own the fields of Empty. For a server with Go structs, Empty is the zero value of the
-	// struct. Empty is not changed.
+	// Empty takes the place of live if an object is created; nil means an object that has only an apiVersion and a
+	// kind. If an update creates an object, the manager of the update does not own the fields that have the same values
+	// in Empty. For a server with Go structs, Empty is the zero value of the struct. Empty is not changed.
 	Empty runtime.Object
 	// Semantics decide which values are equal: nil means compatible semantics, as in upstream. With typed.Canonical,
 	// values with the same meaning are equal. An apply of a value that has the same meaning as live's value then causes

@@ -97,8 +97,8 @@ func (c *comparisons) atVersion(version string) *comparison {
 	return c.add(added)
 }
 
-// add stores a comparison for later calls of atVersion. Before, it removes the fields that a write at that version
-// resets.
+// add stores a comparison for later calls of atVersion. It first removes from the comparison the fields that a write at
+// that version resets.
 func (c *comparisons) add(added comparison) *comparison {
 	if reset := c.m.options.ResetFields[added.version]; reset != nil && added.err == nil {
 		added.Comparison = added.Map(reset.Filter)

@@ -141,7 +141,7 @@ func (p pruner) staysAround(t *typed.Type, e fieldpath.Element, child any, owned
 		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && !it.List.IsAtomic() {
 			continue // can't be owned
 		}
-		if entry.Member || p.staysAround(ct, inner, value, below) { // false for an item that is not owned
+		if entry.Member || p.staysAround(ct, inner, value, below) { // an item that is not owned does not stay
 			return true
 		}
 	}
@@ -162,9 +162,9 @@ func hasChildren(t *typed.Type, v any) bool {
 // pruneBySets prunes with the sets of all paths of an object, at each version that has entries. It returns nil if
 // nothing is removed.
 //
-// It first removes the candidates: the fields that the last entry owned, and structs that contained nothing else. Then
-// it restores the fields that any entry owns now, one version after another. Finally, it restores everything that was
-// removed along with a candidate but is not a candidate.
+// It first removes the candidates: the fields that the manager's last entry owned, and structs that contained nothing
+// else. Then it restores the fields that any entry owns now, one version after another. Finally, it restores everything
+// that was removed along with a candidate but is not a candidate.
 //
 // For example, v2 renames v1's field port to targetPort; both versions have a set called env. alice applied {port: 80,
 // env: [a, b]} at v1, and now applies {env: [a]}; bob owns targetPort by an apply at v2. The candidates at v1 are port,
@@ -208,8 +208,9 @@ func (w *applyWrite) pruneBySets(last managedfields.Entry, entries managedfields
 	return pruned.tree, err
 }
 
-// entriesForPrune returns the manager's last entry, and all entries as they would be after an apply without pruning. To
-// the manager's new entry it adds the fields that nobody owns (spec rule 2.7), because these are never removed.
+// entriesForPrune returns the manager's last entry, and all entries as they would be after an apply without pruning. It
+// adds the fields that are never owned (spec rule 2.7) to the manager's new entry, so that the prune does not remove
+// them.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	t, err := w.m.typeAt(w.own.APIVersion)
 	if err == nil {

@@ -240,8 +240,8 @@ func (w *updateWrite) compare() (*comparisons, error) {
 }
 
 // rawTree returns the tree of an unstructured object, including its managed fields, which the comparison leaves out. It
-// returns nil if the object lacks the FieldManager's kind and version or granular metadata, or has fewer than two
-// fields in metadata.
+// returns nil if the object does not have the FieldManager's kind and version, if its type does not have granular
+// metadata, or if its metadata has fewer than two fields.
 func (m *FieldManager) rawTree(obj runtime.Object) map[string]any {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok || !m.isOwnVersion(u.UnstructuredContent()) {
@@ -280,8 +280,8 @@ func (w *updateWrite) read() (old, updated object, err error) {
 	return old, updated, nil
 }
 
-// refuse returns the reason why [values.CompareAndValidate] rejected an update. If each object is valid on its own,
-// refuse returns their comparison.
+// refuse returns the reason why [values.CompareAndValidate] rejected an update. If it finds no fault in either object,
+// the update is not rejected after all, and refuse returns changes.
 func (w *updateWrite) refuse(changes *comparisons) (*comparisons, error) {
 	before, after, err := changes.objects(w.m.version)
 	if err != nil {
@@ -320,7 +320,8 @@ func (m *FieldManager) track(
 		reconciled = reconciled.Without(key)
 	}
 	owned := own.addedOrModified.Difference(managedfields.Unowned()) // nobody owns metadata.name
-	// The entry may own fields that can't be owned any more. The entry loses such fields if the write changes them.
+	// The entry may own fields that are never added to an entry, such as metadata.name. It loses these if the write
+	// changes them.
 	mine.Subtract(own.addedOrModified.Difference(owned))
 	mine.Subtract(own.Removed)
 	mine.Add(owned)

@@ -20,8 +20,8 @@
 //     for the other templates (PostRenderStrategySeparate). Run returns hooks unchanged.
 //   - Run writes only after all objects are planned, no conflict is refused, and no object has changed since it was
 //     planned. If a conflict is refused, the error contains the [conflicts.Conflicts], and neither values nor owners
-//     have changed. With Options.DryRun, Run writes nothing. Set it for a dry run of an action, because Helm does not
-//     tell Run that the action is a dry run.
+//     have changed. With Options.DryRun, Run writes nothing. Set DryRun if the action is a dry run, because Helm does
+//     not tell Run so.
 //   - If the policy gives up a field, Run omits it from the manifest as long as another manager owns it, so the field
 //     keeps its value and its owners. For a shared field, the manifest has the live value. Run moves a forced field to
 //     Helm's manager, by a write that changes only managed fields and fails if the object has changed. Therefore Helm
@@ -37,9 +37,9 @@
 //
 // # Rollbacks
 //
-// action.Rollback has no post-renderer. It applies the stored manifest, and fails if other managers have changed its
-// fields. Instead, run an upgrade with the chart and the values of the revision, and set [Options].Restore, so that the
-// operation returns the stored manifest in place of the rendered one:
+// action.Rollback has no post-renderer. It applies the stored manifest, and fails if other managers have changed fields
+// in it. Instead, run an upgrade with the chart and the values of the revision to restore, and set [Options].Restore,
+// so that the operation returns the stored manifest in place of the rendered one:
 //
 //	revision := ... // a *release.Release of Helm's storage
 //	op, err := helm.New(ctx, helm.Options{..., Restore: revision.Manifest})

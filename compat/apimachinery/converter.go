@@ -14,8 +14,8 @@ import (
 type hubAndSpoke struct {
 	converter runtime.ObjectConvertor
 	hub       schema.GroupVersion
-	// grouped means that the hub is hub.Version in the object's own group, because several groups may have objects of
-	// one Go type.
+	// grouped means that only the version of hub is used, with the group of each object, because several groups may
+	// have objects of one Go type.
 	grouped bool
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// kubectl is the manager that continues client-side apply.
+// kubectl is the manager whose applies update the annotation of client-side apply.
 const kubectl = lastapplied.Manager
 
 // FieldManager applies and tracks writes to objects of one kind, through one subresource. Clients write objects at the
@@ -45,8 +45,8 @@ type FieldManager struct {
 // parameter kind; the host handles them at the version of hub. The parameters are upstream's, and may be nil if
 // upstream's may be nil. A write calls all filters except filters from NewExcludeSetFilter, which need no call.
 //
-// options set what has no parameter in upstream: Warnings, Errors, Clock, Cap and ResetFields. If the option
-// ResetFields, with filters of package fieldpath, is set, the parameter resetFields is ignored. If Errors is set,
+// options can set the fields Warnings, Errors, Clock, Cap and ResetFields of fieldmanager.Options. The option
+// ResetFields replaces the parameter resetFields; its filters are from package fieldpath. If the option Errors is set,
 // [FieldManager.UpdateNoErrors] calls it and does not log errors.
 //
 // NewDefaultFieldManager fails if typeConverter is nil, or if a filter excludes a path that can't exist. Other mistakes
@@ -63,8 +63,9 @@ func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime
 	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 
-// NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources. Their hub is hub itself. The hub of other
-// objects is the version of hub in the object's own group, because one Go type may have kinds in several groups.
+// NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources. It uses hub as it is.
+// NewDefaultFieldManager uses only the version of hub, and takes the group from each object, because one Go type may
+// have kinds in several groups.
 func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,

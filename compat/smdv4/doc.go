@@ -9,10 +9,10 @@
 //
 //   - A value of v4 that Tenure can't represent is an [*Error] with its path: for example, a path element that selects
 //     nothing, or a value that is not JSON. All of Tenure's paths and sets have a counterpart in v4.
-//   - Arguments are not changed. Trees and values share memory with the arguments, and sets share values; do not change
-//     either afterwards.
+//   - Arguments are not changed. Resulting trees and values share memory with the arguments, and resulting sets share
+//     values with them. So do not change arguments or results afterwards.
 //   - A schema is compiled as v4 resolves it: names may form cycles, and a reference may override the relationship of
 //     the type that it refers to.
 //   - Writes have Tenure's results, which are v6's: an item may lack some of its key fields, an emptied container
-//     remains empty, and an entry of a removed version is kept. doc/differences.md has the list.
+//     remains empty, and an entry of a removed version is kept. doc/differences.md lists all differences.
 package smdv4

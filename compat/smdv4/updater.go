@@ -35,9 +35,9 @@ type Updater struct {
 }
 
 // Update returns updated, the object that a create, update or patch is about to write in place of live, and the
-// resulting managers: all managers lose what was removed, others also lose what was changed, and manager gains what it
-// added or changed (spec rule 5). Both objects are at version; live is null before the object is created. Neither the
-// objects nor managers are changed.
+// resulting managers: all managers lose the removed fields, all except manager also lose the changed fields, and
+// manager gains the fields that it added or changed (spec rule 5). Both objects are at version; live is null before the
+// object is created. Neither the objects nor managers are changed.
 func (u *Updater) Update(live, updated *v4typed.TypedValue, version v4fieldpath.APIVersion,
 	managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
 	w, before, err := u.start(live, updated, version, managers, manager)
@@ -102,7 +102,8 @@ func (u *Updater) ExtractApply(live, config *v4typed.TypedValue, version v4field
 }
 
 // ExtractItems returns the part of v whose paths are in items, the leaves of a manager's set. If withKeys is true,
-// items of keyed lists keep their key fields; otherwise only the key fields that are in items (spec rule 7).
+// items of keyed lists keep all their key fields; otherwise, they keep only the key fields that are in items (spec rule
+// 7).
 func (u *Updater) ExtractItems(
 	v *v4typed.TypedValue, items *v4fieldpath.Set, withKeys bool,
 ) (*v4typed.TypedValue, error) {

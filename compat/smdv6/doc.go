@@ -1,5 +1,5 @@
-// Package smdv6 converts between Tenure's types and the types of structured-merge-diff v6, which the interfaces of
-// k8s.io/apimachinery use since Kubernetes 1.34: path elements, paths, sets, filters, values and schemas. [Updater]
+// Package smdv6 converts path elements, paths, sets, filters, values and schemas between Tenure's types and the types
+// of structured-merge-diff v6. Since Kubernetes 1.34, the interfaces of k8s.io/apimachinery use v6. [Updater]
 // implements v6's merge.Updater with Tenure.
 //
 //	set, err := smdv6.FromSet(v6set)                  // *fieldpath.Set

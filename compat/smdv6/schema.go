@@ -257,7 +257,7 @@ func (c *compiler) mapOf(m *v6schema.Map, relationship v6schema.ElementRelations
 	return out.WithAtomic(relationship == v6schema.Atomic)
 }
 
-// plainDefault returns a default as a plain JSON value if its Go type is named, such as the type of a constant. The
+// plainDefault converts a default of a named Go type, such as a string type with constants, to a plain JSON value. The
 // definitions of kube-apiserver have such defaults.
 func plainDefault(v any) any {
 	switch r := reflect.ValueOf(v); r.Kind() {
@@ -312,8 +312,8 @@ func CachedType(s *v6schema.Schema, ref v6schema.TypeRef) (*typed.Type, error) {
 
 // Error describes what can't be converted, and where it is.
 type Error struct {
-	// Where is a path in a value or set, such as .spec.ports[0], or a place in a schema, such as type "pod":
-	// map.fields.spec.type; empty for the whole value or schema.
+	// Where is a path in a value or set, such as .spec.ports[0], or a place in a schema, such as
+	// `type "pod": map.fields.spec.type`; empty for the whole value or schema.
 	Where string
 	// Reason says what was found and what was expected.
 	Reason string
@@ -331,8 +331,7 @@ func errorAt(where, format string, args ...any) *Error {
 	return &Error{Where: where, Reason: fmt.Sprintf(format, args...)}
 }
 
-// below returns err. If it is an [*Error], the result has where, the text directly before its place, added to that
-// place.
+// below returns err. If err is an [*Error], the result is a copy whose Where begins with the argument where.
 func below(where string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -176,7 +176,7 @@ func expressionOf(quoted string) string {
 }
 
 // readings returns the paths that text, the field of an example, may mean, as texts of [marked]. There may be two,
-// because servers write paths in another form. It returns none if text is not a path.
+// because commands and servers write paths differently. It returns none if text is not a path.
 func readings(text string) (paths []string) {
 	names := withDots.FindStringSubmatch(text)
 	isText := names != nil && strings.HasPrefix(text, ".metadata") // annotations and labels have no fields

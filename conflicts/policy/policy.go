@@ -18,8 +18,9 @@
 // the owners of the fields in conflict. A file may also have permissions: the managers in a permission may own the
 // fields in the permission ([Policy.Permits]).
 //
-// [Parse] reads a file. fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their Options.Resolve.
-// The argument decide of plans.Resolve can call it, too. Rules can be written in Go as well:
+// [Parse] reads a file. The packages fieldmanager/applier and controllerruntime accept [Policy.Resolve] as their
+// Options.Resolve. A function that is passed to plans.Resolve can call Policy.Resolve, too. Rules can be written in Go
+// as well:
 //
 //	p := policy.Policy{Rules: []policy.Rule{{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp}}}
 package policy
@@ -59,7 +60,8 @@ type Policy struct {
 // Rule decides the conflicts that match all its fields. An empty field matches everything. In patterns, a * matches
 // zero or more characters; \* is a * itself, and \\ a backslash: see [Quote] and [Exactly].
 type Rule struct {
-	// Managers are names of the owner of the field, such as kubectl-edit or kubectl-*. One of them has to match.
+	// Managers are patterns for the name of the manager that owns the field, such as kubectl-edit or kubectl-*. One of
+	// them has to match.
 	Managers []string `json:"managers,omitempty"`
 	// Operation is the operation of the owner: Apply or Update.
 	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty" jsonschema:"enum=Apply,enum=Update"`
@@ -75,9 +77,9 @@ type Rule struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Fields are paths as commands print them, such as .spec.template.spec.containers[name="app"].image or
 	// .data["tls.crt"], or as servers name them in conflicts: .data.tls.crt. One of them has to match the field in
-	// conflict, or a field or item that contains it. A * matches characters within one name, or within one
-	// pair of brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be
-	// left out: a dot outside of quotes is between two names or part of one.
+	// conflict, or a field or item that contains it. A * matches characters within one name, or within one pair of
+	// brackets: .spec.template.spec.containers[*].image, .metadata.annotations["example.com/*"]. Quotes may be left
+	// out: a dot outside of quotes matches a dot between two names, and a dot in a name.
 	Fields []string `json:"fields,omitempty"`
 	// Decision is what happens to the field: force, give-up, share or refuse.
 	Decision conflicts.Decision `json:"decision" jsonschema:"enum=force,enum=give-up,enum=share,enum=refuse"`
@@ -138,8 +140,9 @@ type Verdict struct {
 	Rule   int
 	Reason string
 	line   int
-	// As is a manager: the verdict on its conflict, over the same field or one around or inside it, changes less and
-	// decides this conflict, too. alone is then the verdict of the rules on this conflict. See [Verdict.Alone].
+	// As and alone are set if another conflict decides this one: its field is the same, contains this field or is
+	// inside it, and its verdict changes less. As is the manager with the other conflict, and alone is the verdict of
+	// the rules on this conflict. See [Verdict.Alone].
 	As    string
 	alone *Verdict
 }

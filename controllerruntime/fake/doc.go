@@ -16,8 +16,8 @@
 //
 // # Rules
 //
-//   - The tracker is client-go's, but creates, updates, patches and applies set managed fields. They also set them in
-//     the caller's object, as with testing.NewFieldManagedObjectTracker of client-go.
+//   - The tracker is client-go's, but creates, updates, patches and applies set managed fields, both in the stored
+//     object and in the caller's object, as with testing.NewFieldManagedObjectTracker of client-go.
 //   - A write reads and stores in one step, so that concurrent applies lose nothing.
 //   - Dry runs are not stored.
 //   - With [React], an apply to the status has its own entry, and changes nothing except the status. A tracker alone

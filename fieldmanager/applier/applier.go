@@ -12,9 +12,10 @@
 // # Conflicts
 //
 // With Options.Resolve, each conflict of an apply is decided: the field is forced, given up, or shared with its owner
-// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. A given-up field is left
-// out of each intent that is sent, as long as the other manager owns the field. The conflicts are found in the cached
-// object, without a request. Package policy decides by field and owner, with rules in Go or from a file:
+// ([plans.Resolve]). The resulting intent is planned, and sent in place of the original one. Each later apply that is
+// sent decides its conflicts again. So a given-up field is left out as long as it is in conflict. The conflicts are
+// found in the cached object, without a request. Package policy decides by field and owner, with rules in Go or from a
+// file:
 //
 //	p := &policy.Policy{Rules: []policy.Rule{
 //		{Fields: []string{".spec.replicas"}, Decision: conflicts.GiveUp, Reason: "an autoscaler's"},
@@ -30,9 +31,9 @@
 //
 // A cached object may be older than the stored object, because the cache has not yet seen a change:
 //
-//   - If another client made the change, an apply that would correct it is skipped. A controller that watches the
+//   - If another client made the change, an apply that would correct it may be skipped. A controller that watches the
 //     object receives the event later, applies again, and corrects the change.
-//   - If this process made the change, no apply is skipped.
+//   - If this Applier made the change, applies are not skipped until the cache has the change.
 //
 // A controller that applies once and does not watch must not skip applies: it must read the object from the server, or
 // send the apply.
@@ -232,7 +233,7 @@ func (a *Applier) begin(ctx context.Context, cached Object, intent *unstructured
 	if a.options.Definition != nil {
 		r.Definition = a.options.Definition(ctx)
 	}
-	// An intent that can't be encoded can't be sent.
+	// An intent that can't be encoded is sent, so that the client returns the error.
 	if r.Intent, _ = json.Marshal(intent.Object); r.Intent == nil {
 		r.Definition = nil
 	}

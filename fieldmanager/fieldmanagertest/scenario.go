@@ -37,8 +37,8 @@ type Scenario struct {
 type Step struct {
 	// Name is the text of the step, such as "apply bob force".
 	Name string
-	// Err describes how the result differs from the expected one; nil if it does not differ. It has a diff of texts, in
-	// which - marks expected lines.
+	// Err describes how the result differs from the expected one; nil if it does not differ. If texts differ, it
+	// contains a diff, in which - marks expected lines.
 	Err error
 
 	stage bool // defines the type or the object, and has no expected result

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maxForms is the maximal number of other forms that OtherForms tries, because each costs the defaults of an object.
+	// maxForms is the maximum number of other forms that OtherForms tries: for each, it sets the defaults of an object.
 	maxForms = 32
-	// maxFields is the maximal number of fields that OtherForms looks up, because each lookup may walk a long list.
+	// maxFields is the maximum number of fields that OtherForms looks up: each lookup may walk a long list.
 	maxFields = 256
 )
 
-// OtherForms returns the fields in conflict whose live value an applier may have written in another form: the server
-// has normalized a quantity, or set defaults in an atomic value. A server compares an intent with live before it
-// normalizes the intent. So the applier's next apply is in conflict with any manager that then owns live's form. The
-// arguments are the same as for [Resolve]. To limit the time, OtherForms looks only at the first conflicts, and tries
-// only some forms.
+// OtherForms returns the fields in conflict whose live value may differ in form from the value that its owner applied,
+// because the server normalized a quantity, or set defaults in an atomic value. A server compares an intent with live
+// before it normalizes the intent. So if another manager shares the field by applying live's form, the owner's next
+// apply, in its own form, is in conflict with this manager. The arguments are the same as for [Resolve]. To limit the
+// time, OtherForms looks only at the first conflicts, and tries only some forms.
 func OtherForms(
 	ctx context.Context, m *fieldmanager.FieldManager, live runtime.Object, found conflicts.Conflicts, options Options,
 ) (out []fieldpath.Path) {
@@ -59,7 +59,7 @@ func OtherForms(
 		}
 		first := 0
 		if value, _ := t.Get(given, c.Path); !rewrite(trees.Copy(value), func(any) {}, &first) {
-			continue // without a copy of the whole object
+			continue // no part has another form, so the object is not copied
 		}
 		share := max(tries/(len(found)-i), min(tries, 1)) // a large map leaves tries for the other fields
 		for n := 0; n < share; n++ {

@@ -25,9 +25,9 @@ type OwnershipChange struct {
 	// From is the API version of the entry before the write, if the write changes the version of the entry.
 	From string
 	// Gains are the fields that the entry has only after the write. Shares are the gained fields that other managers
-	// own, too. If conversion changes more than the apiVersion, only entries of the same version count. With
-	// [fieldmanager.NoneConverter], all entries count; an entry of another version may then also own fields in the
-	// gained field, or the whole value around it.
+	// own, too. Only their entries of the same version are compared, unless the Converter is a
+	// [fieldmanager.NoneConverter]. With a NoneConverter, entries of other versions are also compared: a gained field
+	// is then in Shares if such an entry owns it, a field below it, or the whole value around it.
 	Gains, Shares *fieldpath.Set
 	// Loses are the fields that the entry has only before the write. Removes are the lost fields that the write removes
 	// from the object.
@@ -36,7 +36,7 @@ type OwnershipChange struct {
 
 // ownershipChanges returns how the entries of the merged object differ from the entries of live.
 func (w write) ownershipChanges(merged runtime.Object) []OwnershipChange {
-	before, _ := managedfields.Read(w.live) // nil live: no entries; no error: Apply has read live and written merged
+	before, _ := managedfields.Read(w.live) // can't fail: Apply has read live, which may be nil
 	after, _ := managedfields.Read(merged)
 	var wholes *fieldsets.Wholes
 	if _, isSame := w.options.Converter.(fieldmanager.NoneConverter); isSame {

@@ -71,10 +71,11 @@ type Options struct {
 	// sets in code when it decodes objects; nil does nothing. Unlike the FieldManager's Defaulter, it does not change
 	// the plan's Object.
 	Defaulter func(runtime.Object)
-	// Prepare is called with the merged object. It makes the changes that a server makes in code before it stores an
-	// update, except that it need not restore the ResetFields of the FieldManager. It restores other fields that the
-	// write must not change, such as the finalizers of a Namespace, and sets fields that depend on other fields. Both
-	// objects have their defaults; live must not be changed. Nil does nothing. Prepare is not called for a subresource.
+	// Prepare is called with the merged object and live. In the merged object, it makes the changes that a server makes
+	// in code before it stores an update, except that it need not restore the ResetFields of the FieldManager. It
+	// restores other fields that the write must not change, such as the finalizers of a Namespace, and sets fields that
+	// depend on other fields. Both objects have their defaults; live must not be changed. Nil does nothing. Prepare is
+	// not called for a subresource.
 	Prepare func(merged, live runtime.Object)
 	// Validate is called with the merged object after Prepare, and returns the reason why a server rejects the object;
 	// New returns this reason as its error. live is nil for a create; neither object may be changed. Validate is not
@@ -172,8 +173,8 @@ type Change struct {
 func (c Change) String() string { return string(c.Kind) + " " + c.Path.Short() }
 
 // New returns the plan of an apply with the same arguments. Conflicts are an outcome, not an error. The error is an
-// [ErrPrecondition], or the error of Apply or Validate. Other errors say that the intent has another uid than live, or
-// that the resulting object can't be computed.
+// [ErrPrecondition] or the error of Apply or Validate, or it says that the intent has another uid than live, or that
+// the resulting object can't be computed.
 //
 // New assumes a server that merges as the engine does. The server then restores the fields that the write resets (the
 // ResetFields of m) and the fields of metadata that only a server sets, and sets defaults. It writes nothing if the

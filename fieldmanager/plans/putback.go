@@ -30,7 +30,7 @@ func (w write) putBack(t *typed.Type, live, merged map[string]any) (map[string]a
 }
 
 // putBackFiltered restores live's values at the changed paths that the filter excludes. After [resetfields.Restore],
-// there are such paths only if the filter is not a set, or if a path of the set has elements other than fields.
+// such paths remain only if the filter is not a set, or if a path of the set has elements other than fields.
 func putBackFiltered(t *typed.Type, live, merged map[string]any, reset fieldpath.Filter) (map[string]any, error) {
 	c := t.Compare(live, merged).Map(func(s *fieldpath.Set) *fieldpath.Set { return s.Difference(reset.Filter(s)) })
 	if c.IsUnchanged() {

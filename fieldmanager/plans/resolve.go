@@ -128,7 +128,8 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 // resourceVersion is the field that makes a server reject an intent if live has changed.
 var resourceVersion = fieldpath.NewSet(fieldpath.NewPath("metadata", "resourceVersion"))
 
-// allPaths returns the paths of all values in a tree, including containers. Many lookups in this set are cheap.
+// allPaths returns the paths of all values in a tree, including containers. If many paths are looked up, this set is
+// faster than the tree.
 func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 	return t.Compare(map[string]any{}, tree).Added
 }
