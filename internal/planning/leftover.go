@@ -161,7 +161,8 @@ func (p *Planned) Migrated() (out []fieldpath.Path) {
 	return slices.DeleteFunc(out, func(path fieldpath.Path) bool { return !fields.Has(path) })
 }
 
-// TakeOver suggests a migration before the apply, if without kubectl nobody makes the changes of Migration.
+// TakeOver suggests a migration before the apply. It is for applies without kubectl, because only kubectl makes the
+// changes of p.Migration after its apply.
 func (p *Planned) TakeOver() advice.Suggestion {
 	var fields []fieldpath.Path
 	for _, change := range p.Migration {
@@ -268,8 +269,9 @@ func (p *Planned) StringData() (out []StringData) {
 	return out
 }
 
-// ClientSide returns how the intent's manager can hand over fields if it applies client-side, and the annotation of
-// client-side apply has some of the fields. kubectl removes these fields once the manifest lacks them.
+// ClientSide suggests how the intent's manager can hand over fields. It returns suggestions only if the manager applies
+// client-side, and the annotation of client-side apply contains some of the fields. Client-side apply removes such
+// fields once the manifest lacks them.
 func ClientSide(ctx context.Context, w *place.Desired, fields *fieldpath.Set) []advice.Suggestion {
 	appliers, err := upgrade.Owners(place.Wrap(w.Object), metav1.ManagedFieldsOperationUpdate,
 		fieldpath.NewSet(annotationPath))

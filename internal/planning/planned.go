@@ -43,13 +43,13 @@ type Planned struct {
 	Served map[string]any
 	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
-	// Refused has, for each way out of the conflicts that the server rejects, the server's error; see [Planned.AskWays].
+	// Refused has the server's error for each rejected way out of the conflicts, see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
-	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
-	// [Planned.AskWays].
+	// Also has, for each accepted way out of the conflicts, the fields of other managers that the server changes as
+	// well, see [Planned.AskWays].
 	Also map[conflicts.Decision][]fieldpath.Path
-	// Overruled are fields in conflict that the server sets to other values than the intent's even if the apply is forced,
-	// with the intent's value and the server's, see [Planned.AskWays].
+	// Overruled are fields in conflict to which the server gives another value than the intent even if the apply is
+	// forced. Each has the intent's value and the server's value, see [Planned.AskWays].
 	Overruled []plans.Change
 	// Untried is true if not all suggestions were tried, because of [Options.Tries]. Leftovers then do not promise that
 	// the server accepts the apply.
@@ -72,12 +72,12 @@ type Planned struct {
 	// Moved is true if the plan is for the live object as it will be after its fields have moved to server-side
 	// apply. No dry run is sent, because the server does not have that object yet.
 	Moved bool
-	// isStale is true if the object has probably changed since it was read, see saw.
+	// isStale is true if the object has probably changed since it was read, see the method saw.
 	isStale bool
 }
 
 // A plan for a Scale has paths of the Scale. Changes, Found, ConflictReport, FieldsInParent and Fate return the paths
-// that the fields have in the object, see [Target.InParent].
+// that the fields have in the parent object, see [Target.InParent].
 
 // Changes returns the changes of fields: from the dry run if there was one, otherwise from the plan.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
@@ -97,7 +97,7 @@ func (p *Planned) Changes() iter.Seq[plans.Change] {
 // Found returns the conflicts of the plan.
 func (p *Planned) Found() conflicts.Conflicts { return p.inParent(p.Conflicts) }
 
-// FieldsInParent returns fields of the target as fields of the object.
+// FieldsInParent returns the paths that fields of the target have in the parent object.
 func (p *Planned) FieldsInParent(fields *fieldpath.Set) *fieldpath.Set {
 	if p.Parent() == p.Target {
 		return fields
@@ -179,7 +179,7 @@ func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
 type Loss struct {
 	Field fieldpath.Path
 	// Owners are the managers that own the field, fields in it, or a whole value around it after the apply, at any
-	// version. If there are none, and MayOwn is empty, no apply removes the field alone.
+	// version. If Owners and MayOwn are empty, no apply can remove only this field.
 	Owners []managedfields.Key
 	// MayOwn are entries that may own the field, but whose versions can't be compared here.
 	MayOwn managedfields.Entries
@@ -238,7 +238,8 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
 		loss.Absent = !wasThere // if it exists afterwards, the server has set its default
-		// A map that contains fields after the apply stays, so its value is not compared. Duplicate items are one field.
+		// A map that contains fields after the apply stays, so its value is not compared. Duplicates of an item are one
+		// field.
 		loss.Changes = !typed.Equal(was, is) && (leavesAfter().Has(path) ||
 			!path[len(path)-1].IsField() && leavesBefore().Has(path))
 		loss.Removed = !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil)

@@ -7,7 +7,8 @@
 //	...
 //	objects, missing, err := app.Objects(ctx, cluster, 16)
 //
-// From the records, the package returns only the names of objects, and no values of a Helm release.
+// From these records, the package returns only the names of objects. It never returns other content of a Helm release,
+// which may be secret.
 package applications
 
 import (
@@ -32,7 +33,7 @@ import (
 type Ref struct {
 	// Kind is [Helm], or a resource as in the arguments of kubectl, such as kustomization or applications.argoproj.io.
 	Kind string
-	// Namespace is empty for the namespace of the kubeconfig, and for cluster-scoped kinds.
+	// Namespace is empty if the kind is cluster-scoped, or if the object is in the kubeconfig's namespace.
 	Namespace, Name string
 }
 
@@ -64,20 +65,20 @@ func (r Ref) String() string {
 type Application struct {
 	// Source describes what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
 	Source string
-	// Elsewhere names the other cluster to which the application applies: the destination of an Argo CD Application, or
-	// the Secret or ConfigMap with the kubeconfig of a Flux object. It is empty if the application applies to its own
-	// cluster.
+	// Elsewhere is empty if the application applies to its own cluster. Otherwise, it names the other cluster by the
+	// destination of an Argo CD Application, or by the Secret or ConfigMap with the kubeconfig of a Flux object.
 	Elsewhere string
-	// ApplySet is nil for other applications.
+	// ApplySet is nil if the application is not an ApplySet.
 	ApplySet *ApplySet
 	// keeps is the reason why the application never deletes its objects; empty if it may delete them.
 	keeps string
-	// owner are labels, as keys and values, with which Flux marks all objects. Except for a HelmRelease, Flux deletes only
-	// objects that have all of them.
+	// owner has the keys and values of the labels with which Flux marks all objects of the application. Flux deletes
+	// only objects that have all of these labels, unless the application is a HelmRelease.
 	owner [][2]string
 	// isRelease is true for a HelmRelease. Its inventory contains the definitions in crds/ of the chart, too.
 	isRelease bool
-	// title is the name of an Argo CD Application, and instances are the names that its objects may have for it.
+	// title is the name of an Argo CD Application for messages. Its objects refer to the Application by one of the
+	// names in instances.
 	title     string
 	instances []string
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
@@ -163,8 +164,8 @@ func (a *Application) Members(ctx context.Context, p place.Place, concurrency in
 	return out, err
 }
 
-// Objects returns the existing objects, the names in the inventory that do not exist, and an error for objects that
-// could not be read.
+// Objects returns the existing objects, the names of objects in the inventory that do not exist, and an error for
+// objects that could not be read.
 func (a *Application) Objects(
 	ctx context.Context, p place.Place, concurrency int,
 ) (objects []*place.Target, missing []string, err error) {

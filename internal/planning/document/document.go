@@ -1,4 +1,4 @@
-// Package document has the documents of inputs, and functions that read an object's identifying fields.
+// Package document defines the documents of inputs, and has functions that read the fields that identify an object.
 package document
 
 import (

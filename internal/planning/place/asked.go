@@ -133,8 +133,8 @@ func (w *Desired) Uncompared() error {
 		w.Title(), strings.Join(names, ", "))
 }
 
-// MayWrite reports whether the user may apply an intent to the target. It returns true if the place or the server does
-// not report this.
+// MayWrite reports whether the user may apply an intent to the target. If the place or the server does not report
+// permissions, it returns true.
 func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool {
 	c, ok := p.(*Cluster)
 	if !ok {
@@ -188,8 +188,8 @@ type Named struct {
 }
 
 // needed returns the objects without which a server rejects the intent. For a Pod, admission looks up objects that the
-// Pod names. For a binding, the server looks up the role: users may bind only roles whose permissions they have, except
-// administrators.
+// Pod names. For a binding, the server looks up the role, because users other than administrators may bind only roles
+// whose permissions they have.
 func (w *Desired) needed() []Key {
 	name := func(fields ...string) string { s, _, _ := unstructured.NestedString(w.Tree, fields...); return s }
 	switch gk := w.Kind.GroupKind(); {

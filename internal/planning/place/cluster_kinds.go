@@ -87,8 +87,8 @@ func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, e
 	return &Target{Kind: k, Types: types, served: served, server: true, redefined: redefined}, nil
 }
 
-// publishedTypes returns the types of a group from the server's OpenAPI documents. The server in this process has
-// only built-in types there.
+// publishedTypes returns the types of a group from the server's OpenAPI documents. If the server runs in this process,
+// its OpenAPI documents have only built-in types.
 func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
 	if p.local {
 		return openapi.Builtin(), nil

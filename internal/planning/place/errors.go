@@ -75,8 +75,8 @@ func withoutValues(err error, trees ...map[string]any) error {
 	return &hiddenError{apierrors.StatusError{ErrStatus: s}, err}
 }
 
-// hiddenError is the error of a server without values of Secrets. Only [plans.FoundBy] gets given, the error with these
-// values, because it finds the owners of fields in the causes of a conflict.
+// hiddenError is the error of a server without values of Secrets. Its field given has the error with these values. Only
+// [plans.FoundBy] reads that error, to find the owners of fields in the causes of a conflict.
 type hiddenError struct {
 	apierrors.StatusError
 	given error

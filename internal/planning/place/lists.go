@@ -20,10 +20,10 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see for each object of the given kinds that a selection selects by namespace, labels and fields, and calls
-// done after each kind. Without a namespace, it lists all namespaces. It lists page by page, at most concurrency kinds
-// at a time, and keeps no objects. Calls of see and done do not overlap. If the schema of a kind can't be read, its
-// targets have no types. The error joins the errors of kinds that could not be listed.
+// Each calls see with objects of the given kinds, and calls done after each kind. The namespace, the labels and the
+// fields of the selection s select the objects; without a namespace, Each lists all namespaces. It lists page by page,
+// at most concurrency kinds at a time, and keeps no objects. Calls of see and done do not overlap. If the schema of a
+// kind can't be read, its targets have no types. The error joins the errors of kinds that could not be listed.
 func (p *Cluster) Each(
 	ctx context.Context, kinds []cluster.Kind, s Selection, concurrency int, see func(*Target), done func(),
 ) error {
@@ -106,7 +106,7 @@ type liveGroup struct {
 	names     map[string]bool
 }
 
-// Prefetch implements [Place]. The following calls of Live return the objects that it has read, each once. If an
+// Prefetch implements [Place]. Later calls of Live take the objects that Prefetch has read, each object once. If an
 // object can't be read, Live reads it again and returns the error.
 func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
 	p.fetched = p.fetch(ctx, p.liveGroups(ctx, intents), concurrency)
@@ -196,7 +196,7 @@ func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out
 	return out
 }
 
-// liveGroups has groups by their key, with an empty name.
+// liveGroups has the groups by a liveKey whose name is empty.
 type liveGroups map[liveKey]*liveGroup
 
 // add adds an object to its group. It appends new groups to list.
