@@ -20,11 +20,11 @@ import (
 //
 // Added is for creates, where most fields of a are omitted.
 //
-// Rules 4.1 to 4.3 are implemented twice: here for Go structs, and in package typed (typed/validate.go) for trees. One
-// implementation for nodes, trees and Go values would cost more than it saves. A walk that reads trees through an
+// Spec rules 4.1 to 4.3 are implemented twice: here for Go structs, and in package typed (typed/validate.go) for trees.
+// One implementation for trees and Go values would cost more than it saves. A walk that reads trees through an
 // interface takes 3.7 times as long as a direct walk. A generic function takes 1.8 times as long, because each child is
-// a separate value. A create through a tree takes 4.5 times as long. Rare cases are only in the walk of trees, and
-// FuzzStructs of test/conformance compares both.
+// a separate value. A create through a tree takes 4.5 times as long. Only the walk of trees handles rare cases.
+// FuzzStructs of test/conformance compares both walks.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
 	fieldsV1 *metav1.FieldsV1, ok bool,
 ) {
@@ -216,8 +216,9 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 	return w.out.Sort(level) == nil
 }
 
-// elementOf returns the element of an item with a key or value of a common kind, as typed/items.go:List.element does
-// for trees. Only [typed.List] knows which fields are keys, and their defaults.
+// elementOf returns the element of a list item, as typed/items.go:List.element does for trees. ok is false if the
+// item's key or value is not a string, integer or boolean. Only [typed.List] knows which fields are keys, and their
+// defaults.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	f, v := indirect(f, item)
 	if l.IsSet() {

@@ -285,7 +285,7 @@ func (w *World) intent(write Write) (Intent, error) {
 	return Intent{Tree: write.Object.Object, Type: w.typeAt(write.Version), Owned: owned}, err
 }
 
-// stopped reports whether an error is not a conflict.
+// stopped reports whether err is an error other than a conflict.
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // ToleratesLive reports whether upstream rejects a write because of live, while Tenure accepts the write or finds only

@@ -23,8 +23,8 @@ func NewWriter(out io.Writer, colors bool) *Writer { return &Writer{out: out, co
 // Unwrap returns the underlying writer.
 func (w *Writer) Unwrap() io.Writer { return w.out }
 
-// color matches the sequences that are kept: reset, bold, faint and the 16 foreground colors. Others hide text (8) or
-// reverse it (7).
+// color matches the sequences that are kept: reset, bold, faint and the 16 foreground colors. Other sequences hide text
+// (8) or reverse it (7).
 var color = regexp.MustCompile(`\x1b\[(?:(?:0|1|2|22|3[0-79]|9[0-7]);){0,3}(?:0|1|2|22|3[0-79]|9[0-7])m`)
 
 // maxSequence is the length of the longest sequence that color matches.

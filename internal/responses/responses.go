@@ -102,15 +102,15 @@ type Request struct {
 	// Intent is the intent in JSON.
 	Intent []byte
 	// Definition identifies the definition of the kind, and everything else that the server's response depends on. It
-	// must be comparable; it is nil if they are not known.
+	// must be comparable; it is nil if any of this is not known.
 	Definition any
 	// Cached is the cached object; nil if there is none.
 	Cached Object
 	// LeavesStatus means that the apply does not change the status.
 	LeavesStatus bool
-	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds. A cached Go struct of
-	// another kind may lack stored fields. For such a struct, the resourceVersions are compared, too. They are also
-	// compared if the cache strips managed fields.
+	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds. If it stores the kind
+	// in another way, a cached Go struct may lack stored fields. For such a struct, the resourceVersions are compared,
+	// too. They are also compared if the cache strips managed fields.
 	IsStoredAsStruct bool
 }
 
