@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It allocates nothing. For
-// names that are not plain, it always returns false.
+// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It also returns false for
+// names whose texts this package does not recognize. It allocates nothing.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."

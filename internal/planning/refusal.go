@@ -109,7 +109,7 @@ func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (o
 	if len(named) == 0 {
 		return nil
 	}
-	if all := asking.Budget; all != nil { // one refusal leaves ways for the other documents
+	if all := asking.Budget; all != nil { // one refusal must not use up the budget
 		given := min(all.Left, MaxPerRefusal)
 		own := &Budget{Left: given}
 		asking.Budget = own
@@ -213,7 +213,7 @@ func needed(fields []fieldpath.Path, accepts func([]fieldpath.Path) bool) []fiel
 func (p *Planned) parts(field fieldpath.Path, owner *managedfields.Key) (out []fieldpath.Path) {
 	in := p.Kind.Typ.FieldSet(place.Unwrap(p.Plan.Object)).Leaves()
 	if owner != nil {
-		list, _ := managedfields.Read(p.Plan.Object) // left has read it
+		list, _ := managedfields.Read(p.Plan.Object) // no error: the method left has read it
 		in = in.Intersection(p.Kind.Typ.Reconcile(list.Get(*owner).Owned()))
 	}
 	for len(out) < 2 && field[len(field)-1].IsField() {

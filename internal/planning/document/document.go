@@ -18,7 +18,7 @@ type Document struct {
 	Source string // file as the user named it; empty if the error names the file
 	Tree   map[string]any
 	Err    error
-	packed []byte // the whole tree, compressed; see Packed
+	packed []byte // the whole tree in JSON; see Packed
 }
 
 // Packed returns the document in a form that needs a tenth of the memory: Tree has only the identifying fields.
