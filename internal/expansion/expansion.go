@@ -46,8 +46,8 @@ func Check(file []byte) error {
 	if !MayHaveAliases(bytes.NewReader(file)) {
 		return nil
 	}
-	// The whole file is also checked as one document, because a decoder of a single document reads content such as ---
-	// {a: b}. A decoder of several documents does not treat this content as a document.
+	// The whole file is also checked as one document. A decoder of a single document reads content such as --- {a: b},
+	// which a decoder of several documents does not treat as a document.
 	if _, err := Outline(file, max(MaxAdded, len(file))); err != nil {
 		return err
 	}

@@ -216,9 +216,9 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 	return w.out.Sort(level) == nil
 }
 
-// elementOf returns the element of a list item, as typed/items.go:List.element does for trees. ok is false if the
-// item's key or value is not a string, integer or boolean. Only [typed.List] knows which fields are keys, and their
-// defaults.
+// elementOf returns the element of a list item, as typed/items.go:List.element does for trees. ok is false in rare
+// cases, for example if a key field is not a string, integer or boolean. Only [typed.List] knows which fields are keys,
+// and their defaults.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	f, v := indirect(f, item)
 	if l.IsSet() {

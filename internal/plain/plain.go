@@ -12,7 +12,7 @@ import (
 )
 
 // IsMember reports whether the name of a FieldsV1 member has the form that servers write. It also returns false for
-// names whose texts this package does not recognize. It allocates nothing.
+// names with keys or values that this package does not recognize. It allocates nothing.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."

@@ -207,9 +207,9 @@ func needed(fields []fieldpath.Path, accepts func([]fieldpath.Path) bool) []fiel
 	return fields
 }
 
-// parts returns the parts of a field: the fields or list items on the first level below it that has several. A list
-// item has no parts, because it is removed as a whole. If owner is not nil, parts returns only parts that the owner
-// owns at least partly.
+// parts returns the parts of a field: the fields or list items on the first level below it that has at least two. A
+// list item has no parts, because it is removed as a whole. If owner is not nil, parts returns only parts that the
+// owner owns at least partly.
 func (p *Planned) parts(field fieldpath.Path, owner *managedfields.Key) (out []fieldpath.Path) {
 	in := p.Kind.Typ.FieldSet(place.Unwrap(p.Plan.Object)).Leaves()
 	if owner != nil {

@@ -58,7 +58,8 @@ const maxRecords = 1 << 17
 //
 //	floor != ""   every write of this process to the object has a resourceVersion ≤ floor
 //	floor == ""   no such resourceVersion is known: there was no write yet (lost is 0), or a write with an unknown
-//	              resourceVersion was recorded at the time lost; the response to a request after lost sets floor
+//	              resourceVersion was recorded at the time lost; then the next response to a request that began after
+//	              lost sets floor
 type record struct {
 	floor     string
 	lost      uint64

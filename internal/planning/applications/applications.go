@@ -33,7 +33,7 @@ import (
 type Ref struct {
 	// Kind is [Helm], or a resource as in the arguments of kubectl, such as kustomization or applications.argoproj.io.
 	Kind string
-	// Namespace is empty if the kind is cluster-scoped, or if the object is in the kubeconfig's namespace.
+	// An empty Namespace means the kubeconfig's namespace, unless the kind is cluster-scoped.
 	Namespace, Name string
 }
 

@@ -50,8 +50,9 @@ var marked = map[string]map[string][]string{
 func ownerLabels(prefix string) []string { return []string{prefix + "/name", prefix + "/namespace"} }
 
 // Mark adds to an intent the labels and annotations that the tool of its manager adds before it applies. The labels of
-// an ApplySet and of a Flux object get their values from app, the application of the intent; app may be nil. All others
-// get their values from the live object, but only if the manager owns them there and the document lacks them.
+// an ApplySet and of a Flux object get their values from app, the application of the intent; app may be nil. All other
+// labels and annotations get their values from the live object, but only if the manager owns them there and the
+// document lacks them.
 func Mark(w *place.Desired, app *Application) (err error) {
 	marks := document.Marks{}
 	if app != nil && app.ApplySet != nil {

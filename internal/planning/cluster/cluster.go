@@ -211,9 +211,9 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// ListPages lists objects of a kind, in at most limit pages. The namespace, the labels and the fields of the selection
-// in select the objects; without a namespace, ListPages lists all namespaces. It calls see with each page, and stops if
-// see returns false. It calls whole only if it has read the complete list.
+// ListPages lists the objects of a kind that match the selection's namespace, labels and fields, in at most limit
+// pages. Without a namespace, it lists all namespaces. It calls see with each page, and stops if see returns false. It
+// calls whole only if it has read the complete list.
 func (c *Cluster) ListPages(
 	ctx context.Context, k Kind, in Selection, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {

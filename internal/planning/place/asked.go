@@ -157,9 +157,9 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
-// Awaits returns the object that the intent awaits: the server did not find this object, and so rejected a dry run of
-// the intent, but one of docs creates this object. No further dry runs of the intent are then sent. If the intent
-// awaits no object, Awaits returns nil.
+// Awaits returns the object that the intent awaits; nil if it awaits none. An intent awaits an object if the server
+// rejects a dry run of the intent because the object does not exist, and one of docs creates the object. Then no
+// further dry runs of the intent are sent.
 func (w *Desired) Awaits(
 	ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error,
 ) *Target {

@@ -104,8 +104,8 @@ func ArgumentOf(gvk schema.GroupVersionKind) string {
 }
 
 // otherSubresources has the subresources of built-in kinds, except status and scale, through which writes set fields.
-// The filter of a subresource selects the fields that its writes set; "" is the main resource. A nil filter selects all
-// fields that a write does not reset.
+// The filter of a subresource selects the fields that its writes set. The key "" is for writes of the main resource. A
+// nil filter selects all fields that a write does not reset.
 var otherSubresources = map[schema.GroupKind]map[string]fieldpath.Filter{
 	{Kind: "Namespace"}: {"finalize": nil},
 	{Kind: "Pod"}: {

@@ -20,10 +20,10 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see with objects of the given kinds, and calls done after each kind. The namespace, the labels and the
-// fields of the selection s select the objects; without a namespace, Each lists all namespaces. It lists page by page,
-// at most concurrency kinds at a time, and keeps no objects. Calls of see and done do not overlap. If the schema of a
-// kind can't be read, its targets have no types. The error joins the errors of kinds that could not be listed.
+// Each calls see with the objects of the given kinds that match the selection's namespace, labels and fields, and calls
+// done after each kind. Without a namespace, it lists all namespaces. It lists page by page, at most concurrency kinds
+// at a time, and keeps no objects. Calls of see and done do not overlap. If the schema of a kind can't be read, its
+// targets have no types. The error joins the errors of kinds that could not be listed.
 func (p *Cluster) Each(
 	ctx context.Context, kinds []cluster.Kind, s Selection, concurrency int, see func(*Target), done func(),
 ) error {
