@@ -57,12 +57,12 @@ func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set,
 }
 
 // Owns reports whether an entry of the version owns p, a path below p, or a value around p that is owned as a whole.
-// owned are the fields of the entry.
+// The argument owned has the fields of the entry.
 func (w *Wholes) Owns(owned *fieldpath.Set, version string, p fieldpath.Path) bool {
 	return HasAtOrBelow(owned, w.Around(p, version))
 }
 
-// Within returns the leaves that an entry of the version owns, see Owns. leaves are leaves of the object.
+// Within returns the leaves that an entry of the version owns, see Owns. The argument leaves has leaves of the object.
 func (w *Wholes) Within(leaves, owned *fieldpath.Set, version string) *fieldpath.Set {
 	var out []fieldpath.Path
 	for p := range leaves.All() {

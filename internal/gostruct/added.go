@@ -13,10 +13,10 @@ import (
 )
 
 // Added compares a and b, objects of type t. It returns the paths that only b has, except omitted paths, as FieldsV1 in
-// canonical form. values.CompareAndValidate returns the same paths, in its field Added, for the trees of a and b; Added
-// makes no trees. ok is false if something was modified or removed, if b may not be valid, and in rare other cases. The
-// caller must then compare trees. a and b are pointers to structs of one Go type. If except has the path of a field and
-// no path below it, the field is not read. See [fieldsets.Writer.Omit] for except and filter.
+// canonical form. The function values.CompareAndValidate returns the same paths, in its field Added, for the trees of a
+// and b; Added makes no trees. ok is false if something was modified or removed, if b may not be valid, and in rare
+// other cases. The caller must then compare trees. a and b are pointers to structs of one Go type. If except has the
+// path of a field and no path below it, the field is not read. See [fieldsets.Writer.Omit] for except and filter.
 //
 // Added is for creates, where most fields of a are omitted.
 //

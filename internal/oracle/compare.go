@@ -212,9 +212,9 @@ func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 	return nil
 }
 
-// WithMissing returns upstream's object with the fields that it lacks because of doc/differences.md, 25. missing are
-// the added fields and the containers around them; nil if there are none. An object that lost its whole content is null
-// in upstream (doc/differences.md, 1).
+// WithMissing returns upstream's object with the fields that it lacks because of doc/differences.md, 25. The result
+// missing has the added fields and the containers around them; it is nil if there are none. An object that lost its
+// whole content is null in upstream (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
 	if missing = i.missing(tree); !isMap && object != nil || missing.IsEmpty() {

@@ -88,11 +88,11 @@ func IsKubectl(manager string) bool {
 	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
 }
 
-// letGo suggests moving the fields of an updater to the intent's manager. owned are the updater's leaves that the
-// intent lacks. letGo suggests the move only if the manager's next apply then removes leaves of owned that would
-// otherwise stay. If the updater is in conflict with the intent, only the leaves of owned move, so that the suggestion
-// does not also decide the conflict. If the updater owns the annotation of client-side apply, the suggestion is always
-// the whole migration to server-side apply.
+// letGo suggests moving the fields of an updater to the intent's manager. The argument owned has the updater's leaves
+// that the intent lacks. letGo suggests the move only if the manager's next apply then removes leaves of owned that
+// would otherwise stay. If the updater is in conflict with the intent, only the leaves of owned move, so that the
+// suggestion does not also decide the conflict. If the updater owns the annotation of client-side apply, the suggestion
+// is always the whole migration to server-side apply.
 func (p *Planned) letGo(
 	ctx context.Context, asking Asking, updater managedfields.Key, owned *fieldpath.Set, isAnnotated bool,
 ) error {
@@ -133,8 +133,8 @@ func (p *Planned) letGo(
 	return err
 }
 
-// beyond returns the leaves that another apply removes and this apply does not. removes are the leaves that the other
-// apply removes.
+// beyond returns the leaves that another apply removes and this apply does not. The argument removes has the leaves
+// that the other apply removes.
 func (p *Planned) beyond(removes *fieldpath.Set) *fieldpath.Set {
 	return removes.Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
 }

@@ -197,9 +197,9 @@ type Loss struct {
 	Unknown bool
 }
 
-// Fate divides the fields that a manager loses into the fields that its apply removes, and all others. A field is also
-// removed if a default replaces its value. If the manager still owns the field, fields in it, or a whole value around
-// it, at any version, the field is not lost.
+// Fate divides the fields that a manager loses into two groups: the fields that its apply removes, and all other
+// fields. A field is also removed if a default replaces its value. If the manager still owns the field, fields in it,
+// or a whole value around it, at any version, the field is not lost.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
 	version := cmp.Or(change.From, change.Version) // the version of the lost paths
 	after, t := p.ObjectAfter(), cmp.Or(p.TypeAt(version), p.Kind.Typ)

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
-// to and the application's manager.
+// Pruned is an object that would be deleted. It has either all managers that applied the object, or the application
+// that the object belongs to and the manager of this application.
 type Pruned struct {
 	*Target
 	By          []string // the first manager is the reason for the deletion

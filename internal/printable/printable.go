@@ -20,9 +20,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s on one line. It replaces each character that is not printable by its code point, such as \u202e or
-// \U000e0001, and each byte that is not UTF-8 by its value, such as \x9b. It returns printable text unchanged, so
-// Text(Text(s)) is Text(s).
+// Text returns s on one line. In place of each unprintable character, it has the character's code point, such as \u202e
+// or \U000e0001; in place of each byte that is not UTF-8, it has the byte's value, such as \x9b. It returns printable
+// text unchanged, so Text(Text(s)) is Text(s).
 func Text(s string) string { return escape(s, unicode.IsGraphic, appendEscape) }
 
 // Lines is [Text] for several lines: it keeps newlines and tabs.

@@ -17,7 +17,8 @@ type Writer struct {
 	rest   string // an incomplete character or sequence
 }
 
-// NewWriter returns a writer to out. With colors, it keeps the sequences that set a color or a weight, and no others.
+// NewWriter returns a writer to out. If colors is true, it keeps the sequences that set a color or a weight; it escapes
+// all other sequences.
 func NewWriter(out io.Writer, colors bool) *Writer { return &Writer{out: out, colors: colors} }
 
 // Unwrap returns the underlying writer.

@@ -1,5 +1,5 @@
 // Package responses remembers how a server responded to applies, and skips an apply if an earlier response shows that
-// the apply would change nothing. fieldmanager/applier and controllerruntime share it.
+// the apply would change nothing. The packages fieldmanager/applier and controllerruntime share it.
 package responses
 
 import (

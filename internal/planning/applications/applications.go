@@ -40,7 +40,7 @@ type Ref struct {
 // Helm is the Kind of a Helm release, which is stored in Secrets.
 const Helm = "helm"
 
-// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. namespace is used if the text contains no namespace.
+// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. The argument namespace is used if the text contains no namespace.
 func Parse(text, namespace string) (Ref, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 2 {
@@ -187,7 +187,7 @@ func (a *Application) Objects(
 }
 
 // Kept returns the reason why the tool of the application does not delete an object that is no longer in the manifests;
-// "" if the tool deletes the object. kubectl deletes all members of an ApplySet.
+// "" if the tool deletes the object. In an ApplySet, kubectl deletes all such objects.
 func (a *Application) Kept(t *place.Target) string {
 	if a.ApplySet != nil || a.keeps != "" {
 		return a.keeps
@@ -282,8 +282,8 @@ func IsRecord(tree map[string]any) bool {
 	return slices.Contains(listed, gk) || gk == secretKind && u.GetLabels()["owner"] == helmOwner
 }
 
-// List returns the applications in a namespace, or in all namespaces if namespace is empty, sorted. If some can't be
-// read, it returns the others and an error.
+// List returns the applications in a namespace, or in all namespaces if namespace is empty, sorted. If some
+// applications can't be read, it returns the other applications and an error.
 func List(ctx context.Context, p place.Place, namespace string) (out []Ref, err error) {
 	find := func(selector string, kinds ...schema.GroupKind) (found []*place.Target) {
 		for _, gk := range kinds {

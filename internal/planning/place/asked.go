@@ -32,8 +32,8 @@ type Answer struct {
 }
 
 // Ask sends a dry run of the apply of the intent to the server. Conflicts are part of the Answer; Ask returns an error
-// for conflicts only if their values can't be read. known are the conflicts of the intent's plan; nil if there is no
-// plan.
+// for conflicts only if their values can't be read. The argument known has the conflicts of the intent's plan; it is
+// nil if there is no plan.
 func (w *Desired) Ask(
 	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
 ) (Answer, error) {

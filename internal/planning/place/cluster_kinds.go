@@ -16,8 +16,8 @@ import (
 )
 
 // The lookup of a kind has two steps. The client's discovery finds the [cluster.Kind] of a group and kind, or of an
-// argument such as deploy/web ([cluster.Cluster.Visit]). readKind adds the schema; the result is a [Target] without an
-// object.
+// argument such as deploy/web ([cluster.Cluster.Visit]). Then readKind adds the schema; the result is a [Target]
+// without an object.
 
 // kindCache caches kinds, as targets without objects. A target depends only on its key and on the schemas that the
 // server publishes. When these schemas have changed, forgetKinds clears the cache.

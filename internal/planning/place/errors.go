@@ -35,7 +35,8 @@ func Quietly(ctx context.Context) context.Context { return context.WithValue(ctx
 // warnings prints the warnings of a server.
 type warnings struct{ to rest.WarningHandler }
 
-// Warnings returns a handler that prints each warning of a server once. client-go would log the warnings.
+// Warnings returns a handler that prints each warning of a server once. Without this handler, client-go would log the
+// warnings.
 func Warnings(to io.Writer) rest.WarningHandlerWithContext {
 	return warnings{rest.NewWarningWriter(to, rest.WarningWriterOptions{Deduplicate: true})}
 }

@@ -89,8 +89,8 @@ func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
 	return !known
 }
 
-// getsPerPage is the number of gets that cost as much as one page of a list. fetch stops a list once its pages have
-// cost as much as getting the objects one by one.
+// getsPerPage is the number of gets that cost as much as one page of a list. The method fetch stops a list once its
+// pages have cost as much as getting the objects one by one.
 const getsPerPage = 10
 
 // liveKey identifies an object of a cluster, at the version at which it is read.

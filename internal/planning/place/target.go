@@ -50,7 +50,7 @@ type Target struct {
 	newNamespace, awaits bool
 }
 
-// set sets the object. object has the values of a Secret.
+// set sets the target's object. The argument has the values of a Secret.
 func (t *Target) set(object map[string]any) {
 	t.stored, t.Object = object, secrets.Shown(object)
 }
