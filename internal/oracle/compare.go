@@ -142,9 +142,9 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
 }
 
-// AppliedAgain compares both results of an apply to live. It reports whether upstream's result lacks content only at
-// and below fields that the manager owned before and applies again (doc/differences.md, 15). Without this content,
-// containers in upstream's result may be empty.
+// AppliedAgain compares the results of both engines for an apply to the object live. It reports whether upstream's
+// result lacks content only at and below fields that the manager owned before and applies again (doc/differences.md,
+// 15). Without this content, containers in upstream's result may be empty.
 func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {
 	entries, err := managedfields.DecodeTree(managedFields(live))
 	if err != nil {

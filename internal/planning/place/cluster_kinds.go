@@ -43,8 +43,8 @@ func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, err
 	return &t, nil
 }
 
-// Type returns the type of a kind, and the OtherPaths of its objects. The type is nil if the kind is not served or its
-// schema can't be read.
+// Type returns the type of a kind, and [Target.OtherPaths] of its objects. The type is nil if the kind is not served or
+// its schema can't be read.
 func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) (t *typed.Type, otherPaths bool) {
 	served, _, err := p.Kind(gvk)
 	if err != nil {
