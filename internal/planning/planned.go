@@ -39,7 +39,7 @@ type Planned struct {
 	*place.Desired
 	*plans.Plan
 	Options plans.Options
-	// Served is the object that a dry run of the apply returned; nil if none was sent.
+	// Served is the object that a dry run of the apply returned; nil if no dry run was sent.
 	Served map[string]any
 	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
@@ -57,8 +57,8 @@ type Planned struct {
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server would reject the apply even after this move.
 	MoveRefused bool
-	// Ways are other actions for an apply that the server rejected. After such an action, the server accepts the apply, or
-	// reports only conflicts, which have their own ways out.
+	// Ways are actions after which the server accepts an apply that it rejected, or reports only conflicts. Conflicts
+	// have their own ways out.
 	Ways []advice.Suggestion
 	// Undecodable suggests removing the entries of the live object that can't be decoded; nil if all entries can be
 	// decoded.
@@ -264,9 +264,9 @@ func (p *Planned) isUncompared(change plans.OwnershipChange) bool {
 		change.Manager.Operation == metav1.ManagedFieldsOperationApply
 }
 
-// Uncompared returns the reasons why a plan without the server is incomplete: entries that it can't compare, because
-// they are at other versions. These may be entries of other managers, so that not all conflicts are known, and the
-// entry of the intent's manager.
+// Uncompared returns the reasons why a plan without the server is incomplete: it can't compare entries at other
+// versions. If they are entries of other managers, not all conflicts are known. If the entry of the intent's manager is
+// one of them, it is not known what the apply removes.
 func (p *Planned) Uncompared() (all []error) {
 	if p.Served != nil || p.Outcome == plans.Unchanged || p.Outcome == plans.Conflict {
 		return nil

@@ -191,8 +191,8 @@ func (p *Planned) removal(ctx context.Context, asking Asking, w way) (s advice.S
 	return s, !isCut && !slices.ContainsFunc(fields, stays)
 }
 
-// needed leaves out fields as long as accepts is true for the remaining fields. accepts is not called with all fields,
-// nor with none.
+// needed leaves out fields as long as accepts is true for the remaining fields. It never calls accepts with all fields
+// or without fields.
 func needed(fields []fieldpath.Path, accepts func([]fieldpath.Path) bool) []fieldpath.Path {
 	for size := len(fields) / 2; size > 0; size /= 2 {
 		for i := 0; i < len(fields); {
@@ -326,9 +326,9 @@ func (p *Planned) left(named []string) []way {
 	return slices.Concat(nobody, updaters, appliers, guesses)
 }
 
-// isNamedIn reports whether one of the named fields is at, below or above a pointer or, for a pointer to an item, in
-// the list of the item. isBeside reports whether one of the named fields is in the value that directly contains the
-// field of the pointer.
+// isNamedIn compares the named fields with a pointer. isNamed reports whether one of them is at, below or above the
+// pointer. If the pointer is to a list item, isNamed is also true for a named field in the same list. isBeside reports
+// whether one of the named fields is in the value that directly contains the field of the pointer.
 func isNamedIn(named []string, pointer string, isItem bool) (isNamed, isBeside bool) {
 	around := pointer[:strings.LastIndexByte(pointer, '/')]
 	list := pointer
