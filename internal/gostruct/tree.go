@@ -66,8 +66,8 @@ func structOf(obj any) (reflect.Value, error) {
 	return v.Elem(), nil
 }
 
-// If the path in except begins with name, below returns the rest of this path. isExcept reports whether nothing is
-// left, so that except is the path of the entry called name.
+// below returns the rest of the path in except, if this path begins with name. isExcept reports whether nothing is
+// left, so that the path is the path of the entry called name.
 func below(except []string, name string) (rest []string, isExcept bool) {
 	if len(except) == 0 || except[0] != name {
 		return nil, false

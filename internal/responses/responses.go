@@ -27,9 +27,8 @@ type Object interface {
 	runtime.Object
 }
 
-// Memory remembers how a server responded to applies. It defines which applies can be skipped:
-//
-// An apply is known to change nothing if all of this is true:
+// Memory remembers how a server responded to applies. An apply can be skipped if it is known to change nothing. That is
+// known if all of this is true:
 //
 //   - The server itself has returned the object unchanged for the same intent, manager and options.
 //   - Since then, the object and the definition of its kind have not changed.
