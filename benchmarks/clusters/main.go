@@ -30,10 +30,10 @@ import (
 
 func main() {
 	var b bench
-	counts := flag.String("objects", "5000,25000", "how many Deployments there are, `N[,N...]`")
-	only := flag.String("only", "", "measure only the lines that contain `TEXT`; the Deployments are applied in any case")
-	flag.StringVar(&b.tenure, "tenure", "", "the `PATH` of the command to measure; this tree's if empty")
-	flag.StringVar(&b.stock, "stock", "", "the `PATH` of a kube-apiserver; tenure serve if empty")
+	counts := flag.String("objects", "5000,25000", "how many Deployments the clusters have, `N[,N...]`")
+	only := flag.String("only", "", "measure only command lines that contain `TEXT` or apply the Deployments")
+	flag.StringVar(&b.tenure, "tenure", "", "the `PATH` of the command to measure (default: a build of this tree)")
+	flag.StringVar(&b.stock, "stock", "", "the `PATH` of a kube-apiserver to use as the server (default: tenure serve)")
 	flag.Parse()
 	b.only = *only
 	err := b.build(context.Background())

@@ -25,7 +25,7 @@ import (
 func main() {
 	workload := flag.String("workload", "", "measure only workloads whose names match `REGEXP`")
 	pairs := flag.Int("pairs", 10, "run both engines `N` times")
-	run := flag.Duration("run", 40*time.Millisecond, "how long one run takes, about")
+	run := flag.Duration("run", 40*time.Millisecond, "the approximate duration of one run")
 	flag.Parse()
 	if err := compare(*workload, max(1, *pairs), *run); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)

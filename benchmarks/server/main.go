@@ -34,15 +34,15 @@ import (
 
 func main() {
 	var b bench
-	serves := flag.Bool("serve", false, "serve until stdin ends: what the command starts itself for")
-	data := flag.String("data", "", "with -serve: keep the objects in a file of the `FOLDER`")
-	definitions := flag.Int("definitions", 0, "measure a server with so many CustomResourceDefinitions instead")
+	serves := flag.Bool("serve", false, "serve until standard input ends: the command uses this flag to start itself")
+	data := flag.String("data", "", "with -serve: keep the objects in a file in `FOLDER`")
+	definitions := flag.Int("definitions", 0, "instead of requests, measure servers with `N` CustomResourceDefinitions")
 	server := flag.String("server", "tenure", "the `SERVER` to measure")
-	other := flag.String("against", "", "the `SERVER` to measure beside it")
+	other := flag.String("against", "", "another `SERVER` to measure, for comparison")
 	only := flag.String("only", "", "measure only requests whose names match `REGEXP`")
-	flag.StringVar(&b.token, "token", "", "the bearer `TOKEN` for a URL")
+	flag.StringVar(&b.token, "token", "", "the bearer `TOKEN` for servers that are given as URLs")
 	flag.IntVar(&b.rounds, "rounds", 3, "how many times each server is measured")
-	flag.DurationVar(&b.run, "run", 3*time.Second, "how long each time")
+	flag.DurationVar(&b.run, "run", 3*time.Second, "the duration of each measurement")
 	flag.IntVar(&b.clients, "clients", 8, "how many clients send requests at the same time")
 	flag.Parse()
 	b.names = []string{*server}

@@ -56,9 +56,9 @@ type place struct{ version, dir, root, tags string }
 
 func (p *place) register(f *flag.FlagSet) {
 	f.StringVar(&p.version, "version", "v1.37.2", "`version` of Kubernetes")
-	f.StringVar(&p.dir, "out", "", "`folder` to work in (default: one for the version in the user's cache)")
-	f.StringVar(&p.tags, "tags", "", "build `tags`, separated by commas; what is built with others is kept apart")
-	f.StringVar(&p.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
+	f.StringVar(&p.dir, "out", "", "`folder` to work in (default: a folder for the version, in the user's cache)")
+	f.StringVar(&p.tags, "tags", "", "build `tags`, separated by commas; programs with other tags are in other folders")
+	f.StringVar(&p.root, "tenure", "", "`folder` of Tenure (default: the folder of the workspace)")
 }
 
 // open returns the tree that the flags select.
@@ -79,8 +79,8 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 	var p place
 	f := flag.NewFlagSet("build", flag.ContinueOnError)
 	p.register(f)
-	only := f.String("only", "", "build `one`: linked or stock (default: both)")
-	procs := f.Int("p", 0, "how many `packages` to build at a time (default: as go build)")
+	only := f.String("only", "", "build only this `server`: linked or stock (default: both)")
+	procs := f.Int("p", 0, "how many `packages` to build at a time (default: as for go build)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

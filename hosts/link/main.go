@@ -43,8 +43,8 @@ func main() {
 
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	f := flag.NewFlagSet("link", flag.ContinueOnError)
-	work := f.String("out", "", "`folder` for the copies (default: one for DIR in the user's cache)")
-	root := f.String("tenure", "", "`folder` of Tenure (default: that of the workspace)")
+	work := f.String("out", "", "`folder` for the copies (default: a folder for DIR, in the user's cache)")
+	root := f.String("tenure", "", "`folder` of Tenure (default: the folder of the workspace)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -81,8 +81,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	server := flag.String("server", "", "`path` of kube-apiserver")
-	tale := flag.String("story", "", "`file` of exchanges to record")
-	settle := flag.Duration("settle", 15*time.Second, "how long to wait for the server's own objects")
+	tale := flag.String("story", "", "`file` of exchanges whose responses to record")
+	settle := flag.Duration("settle", 15*time.Second, "how long to wait for the server to create its own objects")
 	flag.Parse()
 	if *server == "" || (flag.NArg() == 1) == (*tale != "") {
 		fmt.Fprintln(os.Stderr, "expected --server PATH and a folder to write to, or --story FILE")

@@ -50,18 +50,18 @@ type runner struct {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	r := &runner{trees: map[string]*tree.Tree{}}
 	f := flag.NewFlagSet("run-all", flag.ContinueOnError)
-	f.StringVar(&r.version, "version", "v1.37.2", "`version` of Kubernetes, of the suites that need it")
-	f.StringVar(&r.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
-	f.StringVar(&r.dir, "out", "", "`folder` to work in (default: one in the user's cache)")
-	f.StringVar(&r.logs, "logs", "", "`folder` for what the suites print (default: one in --out)")
+	f.StringVar(&r.version, "version", "v1.37.2", "`version` of Kubernetes for the suites that need it")
+	f.StringVar(&r.root, "tenure", "", "`folder` of Tenure (default: the folder of the workspace)")
+	f.StringVar(&r.dir, "out", "", "`folder` to work in (default: a folder in the user's cache)")
+	f.StringVar(&r.logs, "logs", "", "`folder` for the output of the suites (default: logs in the folder of --out)")
 	f.StringVar(&r.mode, "mode", string(engine.Tenure), "`mode` of field management: tenure, upstream or shadow")
-	f.IntVar(&r.procs, "p", 0, "how many `packages` to build at a time (default: as go test)")
-	f.BoolVar(&r.read, "read", false, "print the table of the logs of an earlier run, which --logs has")
+	f.IntVar(&r.procs, "p", 0, "how many `packages` to build at a time (default: as for go test)")
+	f.BoolVar(&r.read, "read", false, "run nothing: print the table for an earlier run, whose logs are in --logs")
 	f.StringVar(&r.tags, "tags", "", "build `tags` of the suites, separated by commas")
-	quick := f.Bool("quick", false, "only suites of small modules, which take a minute")
-	only := f.String("only", "", "`pattern` of the suites, or the versions, to run")
-	isVersions := f.Bool("versions", false, "test the command on kube-apiservers of many versions instead")
-	seeds := f.String("seeds", "1:50", "`FIRST:COUNT` of the random clusters of --versions")
+	quick := f.Bool("quick", false, "run only the suites of small modules, which takes a minute")
+	only := f.String("only", "", "`pattern` of the names of the suites to run, or of the versions for --versions")
+	isVersions := f.Bool("versions", false, "test the command tenure with many versions of kube-apiserver instead")
+	seeds := f.String("seeds", "1:50", "`FIRST:COUNT` of the seeds for the random clusters of --versions")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -210,7 +210,7 @@ func StartControllers(ctx context.Context, binary, dir string, s *Server) (*Cont
 // Stop stops the controllers.
 func (c *Controllers) Stop() { stop(c.cmd) }
 
-// WriteKubeconfig writes a kubeconfig for the server that authenticates with [Token].
+// WriteKubeconfig writes a kubeconfig for the server. Clients that use it authenticate with [Token].
 func (s *Server) WriteKubeconfig(path string) error {
 	return os.WriteFile(path, []byte(fmt.Sprintf(`apiVersion: v1
 kind: Config

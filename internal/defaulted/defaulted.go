@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Without returns the paths of fields, except defaults. A field is a default if a server would set the same value if
-// object lacked the fields: by the type's defaults, or by defaulter, which sets defaults in code and may be nil.
-// Without also omits a creationTimestamp that is null: Kubernetes before 1.35 stores it in every template. The
-// arguments are not changed.
+// Without returns the paths of fields, except defaults. A field is a default if a server that gets object without these
+// fields sets the field to the same value. Defaults come from the type, and from defaulter, which sets defaults in code
+// and may be nil. Without also omits a creationTimestamp that is null: Kubernetes before 1.35 stores it in every
+// template. The arguments are not changed.
 func Without(
 	t *typed.Type, object map[string]any, fields *fieldpath.Set, defaulter func(runtime.Object),
 ) *fieldpath.Set {

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// maxDepth is the maximum nesting of a document with its aliases expanded. The parser has the same limit for text.
+	// maxDepth is the maximum nesting of a document with its aliases expanded. The parser limits the nesting of the
+	// text itself to the same depth.
 	maxDepth = 10_000
 	// maxText is the maximum length of a scalar in an outline; longer scalars are omitted.
 	maxText = 256
@@ -45,8 +46,8 @@ func Check(file []byte) error {
 	if !MayHaveAliases(bytes.NewReader(file)) {
 		return nil
 	}
-	// The whole file is checked as one document too: a decoder of a single document reads content, such as --- {a: b},
-	// that a decoder of several documents does not treat as a document.
+	// The whole file is also checked as one document. A decoder of a single document reads content such as --- {a: b},
+	// which a decoder of several documents does not treat as a document.
 	if _, err := Outline(file, max(MaxAdded, len(file))); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func Topmost(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// Shown returns the leaves of set, but an item of a list in place of its content if the item itself is in set.
+// Shown returns the leaves of set. If a list item itself is in set, Shown returns the item in place of its content.
 func Shown(set *fieldpath.Set) *fieldpath.Set {
 	return Rewrite(set, func(elem fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below == nil || entry.Member && !elem.IsField() {

@@ -16,7 +16,8 @@ func IsKeyField(p fieldpath.Path) bool {
 	return ok && isField && slices.Contains(NamesOf(key), name)
 }
 
-// NamesOf returns the names of the fields of a key, in the order of the key. fieldpath.Element.Key is sorted by name.
+// NamesOf returns the names of the fields of a key, in the order of the key. The method [fieldpath.Element.Key] returns
+// keys that are sorted by name.
 func NamesOf(key []fieldpath.KeyField) []string {
 	names := make([]string, len(key))
 	for i, f := range key {

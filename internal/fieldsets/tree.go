@@ -6,10 +6,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// IntersectTree returns the paths of s that are also in tree. tree is FieldsV1 in canonical form ([plain.IsMember]), as
-// unstructured objects have it. IntersectTree walks the smaller of s and tree, and looks up the members in the larger
-// one, because the sizes often differ: a write usually changes few of an entry's fields, and if there are many
-// managers, an entry has few of the fields that a write changes.
+// IntersectTree returns the paths of s that are also in tree. The argument tree is FieldsV1 in canonical form
+// ([plain.IsMember]), as unstructured objects have it. IntersectTree walks the smaller of s and tree, and looks up the
+// members in the larger one, because the sizes often differ: a write usually changes few of an entry's fields, and if
+// there are many managers, an entry has few of the fields that a write changes.
 //
 //	IntersectTree(s, tree)  ==  s.Intersection(FromTree(tree))
 func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
@@ -46,9 +46,9 @@ func IntersectTree(s *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	return b.Set()
 }
 
-// RemoveFromTree returns tree without the paths of s. tree is FieldsV1 as for [IntersectTree]; RemoveFromTree does not
-// change it. The result shares the maps that are not on these paths. RemoveFromTree costs O(nodes of s), plus a shallow
-// copy of the maps on the paths. It sorts nothing, because maps have no order.
+// RemoveFromTree returns tree without the paths of s. The argument tree is FieldsV1 as for [IntersectTree];
+// RemoveFromTree does not change it. The result shares the maps that are not on these paths. RemoveFromTree costs
+// O(nodes of s), plus a shallow copy of the maps on the paths. It sorts nothing, because maps have no order.
 //
 //	FromTree(RemoveFromTree(s, tree))  ==  FromTree(tree).Difference(s)
 func RemoveFromTree(s *fieldpath.Set, tree map[string]any) map[string]any {
@@ -85,7 +85,7 @@ func removeFrom(s *fieldpath.Set, tree map[string]any, isMember bool) map[string
 	return out
 }
 
-// EqualTree reports whether s is the set of tree. tree is FieldsV1 as for [IntersectTree].
+// EqualTree reports whether s is the set of tree, which is FieldsV1 as for [IntersectTree].
 //
 //	EqualTree(s, tree)  ==  s.Equal(FromTree(tree))
 func EqualTree(s *fieldpath.Set, tree map[string]any) bool {

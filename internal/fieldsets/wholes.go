@@ -7,7 +7,7 @@ import (
 )
 
 // Wholes finds the values of an object that are owned as a whole, such as atomic lists. The same field may be granular
-// at one version and part of a whole at another. It is not safe for concurrent use.
+// at one version and part of a whole at another. A Wholes is not safe for concurrent use.
 type Wholes struct {
 	// FieldSet returns the fields that an intent with the whole object would own at a version; nil if they are unknown.
 	FieldSet func(version string) *fieldpath.Set
@@ -40,9 +40,9 @@ func (w *Wholes) leavesAt(version string) *fieldpath.Set {
 	return leaves
 }
 
-// Overlap compares leaves with an entry. leaves are paths at the version at; the entry has another version, and owns
-// the fields owned. Overlap returns two kinds of leaves: leaves inside a value that the entry owns as a whole, and
-// leaves that are owned as a whole and contain fields of the entry.
+// Overlap compares leaves with an entry. The leaves are paths at the version at. The entry is at another version, the
+// argument version, and owns the fields in owned. Overlap returns two kinds of leaves: leaves inside a value that the
+// entry owns as a whole, and leaves that are owned as a whole and contain fields of the entry.
 func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set, version string) *fieldpath.Set {
 	var out []fieldpath.Path
 	existing := w.leavesAt(version).Intersection(owned)
@@ -57,12 +57,12 @@ func (w *Wholes) Overlap(leaves *fieldpath.Set, at string, owned *fieldpath.Set,
 }
 
 // Owns reports whether an entry of the version owns p, a path below p, or a value around p that is owned as a whole.
-// owned are the fields of the entry.
+// The argument owned has the fields of the entry.
 func (w *Wholes) Owns(owned *fieldpath.Set, version string, p fieldpath.Path) bool {
 	return HasAtOrBelow(owned, w.Around(p, version))
 }
 
-// Within returns the leaves that an entry of the version owns, see Owns. leaves are leaves of the object.
+// Within returns the leaves that an entry of the version owns, see Owns. The argument leaves has leaves of the object.
 func (w *Wholes) Within(leaves, owned *fieldpath.Set, version string) *fieldpath.Set {
 	var out []fieldpath.Path
 	for p := range leaves.All() {

@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// New returns a FieldsV1 with a copy of the text. For the text null, the FieldsV1 has no text, as decoded from JSON.
+// New returns a FieldsV1 with a copy of the text. If the text is null, the FieldsV1 has no text, as if null were
+// decoded from JSON.
 func New(text string) *metav1.FieldsV1 {
 	out := &metav1.FieldsV1{}
 	_ = out.UnmarshalJSON([]byte(text)) // copies the text; never returns an error

@@ -13,18 +13,18 @@ import (
 )
 
 // Added compares a and b, objects of type t. It returns the paths that only b has, except omitted paths, as FieldsV1 in
-// canonical form. values.CompareAndValidate returns the same paths, in its field Added, for the trees of a and b; Added
-// makes no trees. ok is false if something was modified or removed, if b may not be valid, and in rare other cases. The
-// caller must then compare trees. a and b are pointers to structs of one Go type. If except has the path of a field and
-// no path below it, the field is not read. See [fieldsets.Writer.Omit] for except and filter.
+// canonical form. The function values.CompareAndValidate returns the same paths, in its field Added, for the trees of a
+// and b; Added makes no trees. ok is false if something was modified or removed, if b may not be valid, and in rare
+// other cases. The caller must then compare trees. a and b are pointers to structs of one Go type. If except has the
+// path of a field and no path below it, the field is not read. See [fieldsets.Writer.Omit] for except and filter.
 //
 // Added is for creates, where most fields of a are omitted.
 //
-// Rules 4.1 to 4.3 are implemented twice: here for Go structs, and in package typed (typed/validate.go) for trees. One
-// implementation for nodes, trees and Go values would cost more than it saves. A walk that reads trees through an
-// interface takes 3.7 times as long as a direct walk. A generic function takes 1.8 times as long, because each child is
-// a separate value. A create through a tree takes 4.5 times as long. Rare cases are only in the walk of trees, and
-// FuzzStructs of test/conformance compares both.
+// The spec rules 4.1, 4.2 and 4.3 are implemented twice: here for Go structs, and in package typed (typed/validate.go)
+// for trees. One implementation for trees and Go values would cost more than it saves. A walk that reads trees through
+// an interface takes 3.7 times as long as a direct walk. A generic function takes 1.8 times as long, because each child
+// is a separate value. A create through a tree takes 4.5 times as long. Only the walk of trees handles rare cases.
+// FuzzStructs of test/conformance compares both walks.
 func Added(t *typed.Type, a, b any, except *fieldpath.Set, filter fieldpath.Filter) (
 	fieldsV1 *metav1.FieldsV1, ok bool,
 ) {
@@ -216,8 +216,9 @@ func (w *writer) items(l *typed.List, f *form, v reflect.Value, depth int) bool 
 	return w.out.Sort(level) == nil
 }
 
-// elementOf returns the element of an item with a key or value of a common kind, as typed/items.go:List.element does
-// for trees. Only [typed.List] knows which fields are keys, and their defaults.
+// elementOf returns the element of a list item, as typed/items.go:List.element does for trees. ok is false in rare
+// cases, for example if a key field is not a string, integer or boolean. Only [typed.List] knows which fields are keys,
+// and their defaults.
 func elementOf(l *typed.List, f *form, item reflect.Value) (e fieldpath.Element, ok bool) {
 	f, v := indirect(f, item)
 	if l.IsSet() {

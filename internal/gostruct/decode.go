@@ -57,7 +57,8 @@ func (f *field) settable(v reflect.Value) reflect.Value {
 	return v.Field(f.index)
 }
 
-// decode sets to, which is zero, to a value. It returns false in rare cases, which need the converter.
+// decode stores the JSON value v in to, whose value must be zero before. It returns false in rare cases, which need the
+// converter.
 func (f *form) decode(to reflect.Value, v any) bool {
 	switch v := v.(type) {
 	case nil:

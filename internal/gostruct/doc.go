@@ -19,10 +19,10 @@
 //     become an int64. Numbers are compared by value.
 //   - A uint64 beyond int64, an array, and a map whose keys do not have kind string have no JSON value.
 //
-// ToUnstructured panics, leaks or fails for some types and values, so these can't be in use. For them, this package
-// does the same as encoding/json. Unexported fields are omitted. A nil interface, or a nil pointer whose type has
-// MarshalJSON, is null. If MarshalJSON needs a pointer, the address of a copy is used. Embedded types that are not
-// plain structs have no JSON value.
+// ToUnstructured panics, leaks or fails for some types and values, so no API server can use them. For such types and
+// values, this package does the same as encoding/json. Unexported fields are omitted. A nil interface, or a nil pointer
+// whose type has MarshalJSON, is null. If MarshalJSON needs a pointer, the address of a copy is used. Embedded types
+// that are not plain structs have no JSON value.
 //
 // Trees in a Go value, such as the content of an unstructured object, are shared; everything else is copied. No
 // function recurses deeper than limits.MaxDepth, so that cyclic pointers result in an error.

@@ -73,7 +73,7 @@ type field struct {
 	form      *form
 	omitEmpty bool
 	omitZero  func(reflect.Value) bool
-	// before has the same name and precedes the field in the source. It is used if this field is omitted.
+	// before is a field with the same name that precedes this field in the source. It is used if this field is omitted.
 	before *field
 }
 
@@ -204,7 +204,7 @@ func basic(k reflect.Kind) kind {
 	return noKind
 }
 
-// basicForms are the forms of fields of basic kinds, whatever methods they have.
+// basicForms are the forms of fields of basic kinds, whatever methods their types have.
 var basicForms = map[kind]*form{
 	stringKind: {kind: stringKind, surely: typed.String}, boolKind: {kind: boolKind, surely: typed.Boolean},
 	intKind: {kind: intKind, surely: typed.Numeric}, uintKind: {kind: uintKind}, floatKind: {kind: floatKind},

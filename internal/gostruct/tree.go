@@ -66,7 +66,8 @@ func structOf(obj any) (reflect.Value, error) {
 	return v.Elem(), nil
 }
 
-// below returns the rest of except below the entry called name. isExcept reports whether except is this entry.
+// below returns the rest of the path in except, if this path begins with name. isExcept reports whether nothing is
+// left, so that the path is the path of the entry called name.
 func below(except []string, name string) (rest []string, isExcept bool) {
 	if len(except) == 0 || except[0] != name {
 		return nil, false
@@ -151,8 +152,8 @@ func listTree(f *form, v reflect.Value, depth int) (any, error) {
 	return out, nil
 }
 
-// Copy returns a copy of a Go struct with its own metadata that shares everything else. If that is impossible, it
-// returns a deep copy.
+// Copy returns a copy of a Go struct. The copy has its own metadata, and shares everything else with the struct. If
+// that is impossible, Copy returns a deep copy.
 func Copy(obj runtime.Object) runtime.Object {
 	if v, err := structOf(obj); err == nil {
 		copied := reflect.New(v.Type())

@@ -33,8 +33,8 @@ func AnnotationsOf(obj runtime.Object) (map[string]string, error) {
 	return accessor.GetAnnotations(), nil
 }
 
-// Intent returns the intent that client-side apply stored in obj; nil if there is none. kubectl and servers ignore an
-// empty annotation.
+// Intent returns the intent that client-side apply stored in obj; nil if there is none. Both kubectl and servers ignore
+// an empty annotation.
 func Intent(obj runtime.Object) (*unstructured.Unstructured, error) {
 	annotations, err := AnnotationsOf(obj)
 	if err != nil || annotations[Annotation] == "" {

@@ -254,7 +254,7 @@ func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
 	return false
 }
 
-// comparePlan compares the plan of an apply to live with the result of the apply.
+// comparePlan compares the plan of an apply with the result of the apply. The apply was made to the object live.
 func (l Laws) comparePlan(plan *plans.Plan, planErr error, live, stored runtime.Object, applyErr error) error {
 	var conflicting conflicts.Conflicts
 	if errors.As(applyErr, &conflicting) {

@@ -142,9 +142,9 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing, left)
 }
 
-// AppliedAgain compares both results of an apply to live. It reports whether upstream's result lacks content only at
-// and below fields that the manager owned before and applies again (doc/differences.md, 15). Without this content,
-// containers in upstream's result may be empty.
+// AppliedAgain compares the results of both engines for an apply to the object live. It reports whether upstream's
+// result lacks content only at and below fields that the manager owned before and applies again (doc/differences.md,
+// 15). Without this content, containers in upstream's result may be empty.
 func (i Intent) AppliedAgain(live map[string]any, manager, subresource string, upstream, tenure map[string]any) bool {
 	entries, err := managedfields.DecodeTree(managedFields(live))
 	if err != nil {
@@ -212,9 +212,9 @@ func compareEntries(upstream, tenure []any, set, left *fieldpath.Set) error {
 	return nil
 }
 
-// WithMissing returns upstream's object with the fields that it lacks because of doc/differences.md, 25. missing are
-// the added fields and the containers around them; nil if there are none. An object that lost its whole content is null
-// in upstream (doc/differences.md, 1).
+// WithMissing returns upstream's object with the fields that it lacks because of doc/differences.md, 25. The result
+// missing has the added fields and the containers around them; it is nil if there are none. An object that lost its
+// whole content is null in upstream (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
 	if missing = i.missing(tree); !isMap && object != nil || missing.IsEmpty() {

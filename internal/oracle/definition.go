@@ -214,7 +214,8 @@ func (d *Definition) Shrink(h History, tries int) History {
 	return h
 }
 
-// reduce removes all parts of a value, in place, without which the history still fails. set replaces a list.
+// reduce removes all parts of a value, in place, without which the history still fails. If v is a list, set replaces it
+// with a shorter list.
 func reduce(v any, set func(any), fails func() bool) {
 	switch v := v.(type) {
 	case map[string]any:

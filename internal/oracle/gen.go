@@ -96,7 +96,7 @@ func Random(seed uint64) []byte {
 	return data
 }
 
-// Seeds returns the seeds of a fuzzer, which are random bytes. The environment variable SEEDS selects others:
+// Seeds returns the seeds of a fuzzer, which are random bytes. The environment variable SEEDS selects other seeds:
 // SEEDS=1000:50000 makes 50,000 worlds, starting with seed 1000.
 func Seeds() [][]byte {
 	var out [][]byte

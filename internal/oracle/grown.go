@@ -14,7 +14,7 @@ import (
 
 // Grow adds defaults to keys in the entries of an object, in place: if a list got an additional key field with a
 // default, upstream finds an item only by a key with this field (doc/differences.md, 34). schemaAt returns the schema
-// of the object at a version. Grow is the naive twin of Tenure's operation on sets.
+// of the object at a version. Tests compare Grow, a simple implementation on trees, with Tenure's operation on sets.
 func Grow(u *unstructured.Unstructured, schemaAt func(apiVersion string) *spec.Schema) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	items, _ := list.([]any)

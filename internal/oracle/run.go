@@ -22,9 +22,9 @@ import (
 // maxSteps is the maximum number of writes in one run.
 const maxSteps = 16
 
-// play makes a type and writes from g, and calls do for each write to one object, or in turn to several similar
-// objects, depending on g's [Profile]. do returns the object to store; nil if the write was rejected. If a result must
-// not occur, do returns an error, and play returns this error with the whole history.
+// play makes a type and writes from g, and calls do for each write. Depending on g's [Profile], all writes are to one
+// object, or they are to several similar objects in turn. do returns the object to store; nil if the write was
+// rejected. If a result must not occur, do returns an error, and play returns this error with the whole history.
 func (g *Gen) play(do func(w *World, write Write) (*unstructured.Unstructured, error)) error {
 	w := &World{
 		intents: map[string]map[string]any{}, story: &strings.Builder{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -285,7 +285,7 @@ func (w *World) intent(write Write) (Intent, error) {
 	return Intent{Tree: write.Object.Object, Type: w.typeAt(write.Version), Owned: owned}, err
 }
 
-// stopped reports whether an error is not a conflict.
+// stopped reports whether err is an error other than a conflict.
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // ToleratesLive reports whether upstream rejects a write because of live, while Tenure accepts the write or finds only

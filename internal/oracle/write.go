@@ -42,9 +42,9 @@ var Metadata = func() spec.Schema {
 	return s
 }()
 
-// Intent makes an intent with some of fields, which maps names to schemas. The values are new, or are edited copies of
-// values in live or in last, the manager's last intent. live and last may be nil. Sometimes Intent returns last itself.
-// If the object exists, the name, or all of metadata, is sometimes omitted.
+// Intent makes an intent with some of the fields whose schemas are in the argument fields, by name. The values are new,
+// or are edited copies of values in live or in last, the manager's last intent. live and last may be nil. Sometimes
+// Intent returns last itself. If the object exists, the name, or all of metadata, is sometimes omitted.
 func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
 	if last != nil && g.Chance(8) {

@@ -61,7 +61,7 @@ func differ(a, b string) (i, start int, isString bool) {
 	return i, start, isString
 }
 
-// compareCharacters orders the first, different characters of two texts. A quote is the end of a string.
+// compareCharacters orders two texts by their first characters, which differ. A quote is the end of a string.
 func compareCharacters(a, b string) int {
 	switch {
 	case a[0] == '"':

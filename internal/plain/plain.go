@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/limits"
 )
 
-// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It allocates nothing. For
-// names that are not plain, it always returns false.
+// IsMember reports whether the name of a FieldsV1 member has the form that servers write. It also returns false for
+// names with keys or values that this package does not recognize. It allocates nothing.
 func IsMember(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > limits.MaxElement {
 		return name == "."
@@ -104,8 +104,8 @@ func number(text string) int {
 	return len(text)
 }
 
-// String returns the length of the JSON string at the beginning of text if it has the form in which servers write
-// values, or 0.
+// String returns the length of the JSON string at the beginning of text. It returns 0 if the string does not have the
+// form in which servers write values.
 func String(text string) int { return quoted(text, false) }
 
 // quoted is String for values. If isName is true, it does the same for the name of a key field: servers escape <, > and
@@ -147,7 +147,7 @@ func isEscapedInValues(r rune) bool {
 	return r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }
 
-// escape returns the length of the escape at the beginning of text if servers write it, or 0.
+// escape returns the length of the escape at the beginning of text; 0 if servers do not write this escape.
 func escape(text string, isName bool) int {
 	r, _, rest, err := strconv.UnquoteChar(text, '"')
 	n := len(text) - len(rest)

@@ -100,7 +100,8 @@ func firstBytes(text string, isString bool) uint64 {
 	return binary.BigEndian.Uint64(first[:])
 }
 
-// scalarNumber returns a number for the result of scalar: by rank and, for numbers, by size. An empty text sorts first.
+// scalarNumber returns a number for a result of the function scalar: by rank and, for numbers, by size. An empty text
+// sorts first.
 func scalarNumber(text string) uint64 {
 	if text == "" {
 		return 0

@@ -109,7 +109,7 @@ func (p *Planned) leaveStringData(decided []Decided) {
 	}
 }
 
-// Metadata returns the metadata of the live object on which policies depend.
+// Metadata returns the part of the live object's metadata that policies read.
 func (p *Planned) Metadata() *metav1.PartialObjectMetadata {
 	t := p.Parent()
 	live := &unstructured.Unstructured{Object: t.Object}

@@ -31,7 +31,8 @@ type Options struct {
 	Plain bool
 	// Offline sends no dry runs.
 	Offline bool
-	// Mark adds to an intent what the manager's tool adds to each document before it applies; nil for nothing.
+	// Mark adds to an intent the labels and annotations that the manager's tool adds before it applies; nil if it adds
+	// none.
 	Mark func(*Desired) error
 	// MoveUpdates plans each apply to the object that results when the fields in the manager's Update entries have moved
 	// to its Apply entry.
@@ -40,7 +41,7 @@ type Options struct {
 	Policy func(conflicts.Conflicts) (*policy.Policy, error)
 	// Drift also finds drift in the live objects, using the policy that Policy returns for an empty list of conflicts.
 	Drift bool
-	// Tries is the maximum number of ways out that are tried with dry runs.
+	// Tries is the maximum number of suggested actions that are tried with dry runs.
 	Tries int
 	// Concurrency is the number of concurrent requests, at least 1.
 	Concurrency int
@@ -52,7 +53,7 @@ type Document struct {
 	Planned
 	// Err is the reason why there is no plan. Desired then has what is known about the object.
 	Err error
-	// Twice is the place of an earlier document for the same object; empty if there is none.
+	// Twice is the source of an earlier document for the same object; empty if there is none.
 	Twice string
 	// Awaits is an object that another document creates, such as the Role of a RoleBinding; nil if there is none. The
 	// server rejects the apply as long as this object does not exist, so the plan was made without the server. See
@@ -76,8 +77,8 @@ const (
 	IsForbidden                // the user may not apply the object
 )
 
-// Documents plans documents. It returns a plan for each document. untried is the number of ways out that were not tried
-// because of Options.Tries. Documents may use kinds and namespaces that other documents define.
+// Documents plans documents. It returns a plan for each document. The result untried is the number of suggested actions
+// that were not tried because of Options.Tries. Documents may use kinds and namespaces that other documents define.
 func Documents(ctx context.Context, p place.Place, docs []document.Document, o Options) (all []Document, untried int) {
 	untried = Each(ctx, p, docs, o, func(d *Document) { all = append(all, *d) })
 	return all, untried
@@ -86,8 +87,8 @@ func Documents(ctx context.Context, p place.Place, docs []document.Document, o O
 // batch is the number of documents that are planned together.
 const batch = 256
 
-// Each plans documents as Documents does, one batch after the other, and calls see with each plan. Each keeps no plans,
-// and keeps live objects, encoded, only until they are planned. The documents may be packed.
+// Each plans documents as Documents does, one batch after the other, and calls see with each plan. It does not keep the
+// plans. It keeps live objects in encoded form, and only until they are planned. The documents may be packed.
 func Each(
 	ctx context.Context, p place.Place, docs []document.Document, o Options, see func(*Document),
 ) (untried int) {
@@ -139,7 +140,7 @@ func byName(docs []document.Document) map[place.Named][]document.Document {
 
 // planAll plans documents, and sends dry runs of their applies.
 func (o Options) planAll(ctx context.Context, p place.Place, all []Document) {
-	// Each document gets a plan, or the error that ctx is done.
+	// The loop does not end when ctx is done, so that each document gets a plan or an error.
 	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(all), func(i int) {
 		d := &all[i]
 		if d.Err == nil {
@@ -173,7 +174,8 @@ func (o Options) planAgain(ctx context.Context, asking Asking, d *Document) {
 	}
 }
 
-// read reads the intents of documents and their live objects. sources has the documents of all objects so far.
+// read reads the intents of documents and their live objects. The map sources has the source of the last document for
+// each object.
 func (o Options) read(
 	ctx context.Context, p place.Place, docs []document.Document, sources map[place.Key]string,
 ) []Document {
@@ -202,8 +204,8 @@ func (o Options) learn(ctx context.Context, p place.Place, docs []document.Docum
 	}
 }
 
-// Read reads the intent of a document and its live object. Even with an error, the result has the place of the
-// document, and the object if it is known.
+// Read reads the intent of a document and its live object. Even with an error, the result has the source of the
+// document, and the target if it is known.
 func (o Options) Read(ctx context.Context, p place.Place, doc document.Document) (*Desired, error) {
 	w := &Desired{Where: doc.Source, Given: doc.Tree, Manager: o.Manager}
 	if doc.Err != nil {
@@ -314,7 +316,8 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	if d.Err == nil {
 		d.Err = d.Decide(ctx, asking.Place, rules, o.Subresource)
 	}
-	// Without d.Plan.Object, only the server could plan the apply. Nothing is then known about an apply after a move.
+	// If d.Plan.Object is nil, only the server could plan this apply. Then an apply after a move can't be planned
+	// either.
 	if d.Err == nil && d.Desired.Object != nil && o.Subresource == "" && d.Plan.Object != nil {
 		d.Err = d.FindLeftovers(ctx, asking)
 	}
@@ -333,7 +336,7 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 	}
 }
 
-// Undecodable suggests removing the entries of an object that can't be decoded; nil if all entries can be decoded.
+// Undecodable suggests removing an object's entries that can't be decoded; nil if all entries can be decoded.
 func Undecodable(t *Target, object map[string]any) []advice.Suggestion {
 	list, _ := managedfields.Read(place.Wrap(object)) // without entries, there is nothing to remove
 	if err := list.Err(); err != nil {

@@ -147,8 +147,8 @@ func (p *Planned) promise(
 	return promise, isWanted(fieldpath.NewSet(promise.Removes...)), nil
 }
 
-// DriftOf finds drift in an object without a manifest: the owned fields that no manager with permission owns. isServed
-// reports whether the object's cluster serves a kind.
+// DriftOf finds drift in an object without a manifest: the fields that have owners, but none that the policy permits.
+// isServed reports whether the object's cluster serves a kind.
 func DriftOf(
 	t *place.Target, rules *policy.Policy, isServed func(schema.GroupVersionKind) bool,
 ) (d Drift, err error) {
@@ -196,7 +196,7 @@ func waysOf(
 	if name, _ := f.Path[0].Field(); name == "metadata" { // the same at all versions
 		version = t.Kind.GroupVersion().String()
 	}
-	// An object with invalid values, such as an item without a key, can't be extracted from.
+	// Fields can't be extracted from an object with invalid values, such as an item without a key.
 	isValid := t.Kind.Typ.Validate(t.Object, typed.Rules{AllowDuplicates: true, AllowUnknown: true}) == nil
 	if objects, ok := ObjectsAt(t, version, isServed); ok && isValid {
 		out = append(out, advice.TakeIn(objects, f.Path, first.Key()))

@@ -88,11 +88,11 @@ func IsKubectl(manager string) bool {
 	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
 }
 
-// letGo suggests moving the fields of an updater to the intent's manager. owned are the updater's leaves that the
-// intent lacks. letGo suggests the move only if the manager's next apply then removes leaves of owned that would
-// otherwise stay. If the updater is in conflict with the intent, only the leaves of owned move, so that the suggestion
-// does not also decide the conflict. If the updater owns the annotation of client-side apply, the suggestion is always
-// the whole migration to server-side apply.
+// letGo suggests moving the fields of an updater to the intent's manager. The argument owned has the updater's leaves
+// that the intent lacks. letGo suggests the move only if the manager's next apply then removes leaves of owned that
+// would otherwise stay. If the updater is in conflict with the intent, only the leaves of owned move, so that the
+// suggestion does not also decide the conflict. If the updater owns the annotation of client-side apply, the suggestion
+// is always the whole migration to server-side apply.
 func (p *Planned) letGo(
 	ctx context.Context, asking Asking, updater managedfields.Key, owned *fieldpath.Set, isAnnotated bool,
 ) error {
@@ -133,8 +133,8 @@ func (p *Planned) letGo(
 	return err
 }
 
-// beyond returns the leaves that another apply removes and this apply does not. removes are the leaves that the other
-// apply removes.
+// beyond returns the leaves that another apply removes and this apply does not. The argument removes has the leaves
+// that the other apply removes.
 func (p *Planned) beyond(removes *fieldpath.Set) *fieldpath.Set {
 	return removes.Difference(p.removes()).Difference(fieldpath.NewSet(annotationPath))
 }
@@ -161,7 +161,8 @@ func (p *Planned) Migrated() (out []fieldpath.Path) {
 	return slices.DeleteFunc(out, func(path fieldpath.Path) bool { return !fields.Has(path) })
 }
 
-// TakeOver suggests a migration before the apply, if without kubectl nobody makes the changes of Migration.
+// TakeOver suggests a migration before the apply. It is for applies without kubectl, because only kubectl makes the
+// changes of p.Migration after its apply.
 func (p *Planned) TakeOver() advice.Suggestion {
 	var fields []fieldpath.Path
 	for _, change := range p.Migration {
@@ -268,8 +269,9 @@ func (p *Planned) StringData() (out []StringData) {
 	return out
 }
 
-// ClientSide returns how the intent's manager can hand over fields if it applies client-side, and the annotation of
-// client-side apply has some of the fields. kubectl removes these fields once the manifest lacks them.
+// ClientSide suggests how the intent's manager can hand over fields. It returns suggestions only if the manager applies
+// client-side, and the annotation of client-side apply contains some of the fields. Client-side apply removes such
+// fields once the manifest lacks them.
 func ClientSide(ctx context.Context, w *place.Desired, fields *fieldpath.Set) []advice.Suggestion {
 	appliers, err := upgrade.Owners(place.Wrap(w.Object), metav1.ManagedFieldsOperationUpdate,
 		fieldpath.NewSet(annotationPath))

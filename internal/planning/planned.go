@@ -39,17 +39,17 @@ type Planned struct {
 	*place.Desired
 	*plans.Plan
 	Options plans.Options
-	// Served is the object that a dry run of the apply returned; nil if none was sent.
+	// Served is the object that a dry run of the apply returned; nil if no dry run was sent.
 	Served map[string]any
 	// Leftovers are suggestions about fields that stay, see [Planned.FindLeftovers].
 	Leftovers []advice.Suggestion
-	// Refused has, for each way out of the conflicts that the server rejects, the server's error; see [Planned.AskWays].
+	// Refused has the server's error for each rejected way out of the conflicts, see [Planned.AskWays].
 	Refused map[conflicts.Decision]string
-	// Also has, for each way out of the conflicts, the fields of other managers that the server changes as well, see
-	// [Planned.AskWays].
+	// Also has, for each accepted way out of the conflicts, the fields of other managers that the server changes as
+	// well, see [Planned.AskWays].
 	Also map[conflicts.Decision][]fieldpath.Path
-	// Overruled are fields in conflict that the server sets to other values than the intent's even if the apply is forced,
-	// with the intent's value and the server's, see [Planned.AskWays].
+	// Overruled are fields in conflict to which the server gives another value than the intent even if the apply is
+	// forced. Each has the intent's value and the server's value, see [Planned.AskWays].
 	Overruled []plans.Change
 	// Untried is true if not all suggestions were tried, because of [Options.Tries]. Leftovers then do not promise that
 	// the server accepts the apply.
@@ -57,8 +57,8 @@ type Planned struct {
 	// MoveRefused is true if the fields in the manager's own Update entry can't move to its Apply entry, or if the
 	// server would reject the apply even after this move.
 	MoveRefused bool
-	// Ways are other actions for an apply that the server rejected. After such an action, the server accepts the apply, or
-	// reports only conflicts, which have their own ways out.
+	// Ways are actions after which the server accepts an apply that it rejected, or reports only conflicts. Conflicts
+	// have their own ways out.
 	Ways []advice.Suggestion
 	// Undecodable suggests removing the entries of the live object that can't be decoded; nil if all entries can be
 	// decoded.
@@ -72,12 +72,12 @@ type Planned struct {
 	// Moved is true if the plan is for the live object as it will be after its fields have moved to server-side
 	// apply. No dry run is sent, because the server does not have that object yet.
 	Moved bool
-	// isStale is true if the object has probably changed since it was read, see saw.
+	// isStale is true if the object has probably changed since it was read, see the method saw.
 	isStale bool
 }
 
 // A plan for a Scale has paths of the Scale. Changes, Found, ConflictReport, FieldsInParent and Fate return the paths
-// that the fields have in the object, see [Target.InParent].
+// that the fields have in the parent object, see [Target.InParent].
 
 // Changes returns the changes of fields: from the dry run if there was one, otherwise from the plan.
 func (p *Planned) Changes() iter.Seq[plans.Change] {
@@ -97,7 +97,7 @@ func (p *Planned) Changes() iter.Seq[plans.Change] {
 // Found returns the conflicts of the plan.
 func (p *Planned) Found() conflicts.Conflicts { return p.inParent(p.Conflicts) }
 
-// FieldsInParent returns fields of the target as fields of the object.
+// FieldsInParent returns the paths that fields of the target have in the parent object.
 func (p *Planned) FieldsInParent(fields *fieldpath.Set) *fieldpath.Set {
 	if p.Parent() == p.Target {
 		return fields
@@ -179,7 +179,7 @@ func lost(losses []conflictreport.Loss) (out [][]fieldpath.Path) {
 type Loss struct {
 	Field fieldpath.Path
 	// Owners are the managers that own the field, fields in it, or a whole value around it after the apply, at any
-	// version. If there are none, and MayOwn is empty, no apply removes the field alone.
+	// version. If Owners and MayOwn are empty, no apply can remove only this field.
 	Owners []managedfields.Key
 	// MayOwn are entries that may own the field, but whose versions can't be compared here.
 	MayOwn managedfields.Entries
@@ -197,9 +197,9 @@ type Loss struct {
 	Unknown bool
 }
 
-// Fate divides the fields that a manager loses into the fields that its apply removes, and all others. A field is also
-// removed if a default replaces its value. If the manager still owns the field, fields in it, or a whole value around
-// it, at any version, the field is not lost.
+// Fate divides the fields that a manager loses into two groups: the fields that its apply removes, and all other
+// fields. A field is also removed if a default replaces its value. If the manager still owns the field, fields in it,
+// or a whole value around it, at any version, the field is not lost.
 func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, others []Loss) {
 	version := cmp.Or(change.From, change.Version) // the version of the lost paths
 	after, t := p.ObjectAfter(), cmp.Or(p.TypeAt(version), p.Kind.Typ)
@@ -238,7 +238,8 @@ func (p *Planned) Fate(change plans.OwnershipChange) (removed *fieldpath.Set, ot
 		was, wasThere := t.Get(p.Desired.Object, path)
 		is, isThere := t.Get(after, path)
 		loss.Absent = !wasThere // if it exists afterwards, the server has set its default
-		// A map that contains fields after the apply stays, so its value is not compared. Duplicate items are one field.
+		// A map that contains fields after the apply stays, so its value is not compared. Duplicates of an item are one
+		// field.
 		loss.Changes = !typed.Equal(was, is) && (leavesAfter().Has(path) ||
 			!path[len(path)-1].IsField() && leavesBefore().Has(path))
 		loss.Removed = !loss.Absent && (!isThere || loss.Changes && loss.Owners == nil)
@@ -263,9 +264,9 @@ func (p *Planned) isUncompared(change plans.OwnershipChange) bool {
 		change.Manager.Operation == metav1.ManagedFieldsOperationApply
 }
 
-// Uncompared returns the reasons why a plan without the server is incomplete: entries that it can't compare, because
-// they are at other versions. These may be entries of other managers, so that not all conflicts are known, and the
-// entry of the intent's manager.
+// Uncompared returns the reasons why a plan without the server is incomplete: it can't compare entries at other
+// versions. If they are entries of other managers, not all conflicts are known. If the entry of the intent's manager is
+// one of them, it is not known what the apply removes.
 func (p *Planned) Uncompared() (all []error) {
 	if p.Served != nil || p.Outcome == plans.Unchanged || p.Outcome == plans.Conflict {
 		return nil

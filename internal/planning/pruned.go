@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
-// Pruned is an object that would be deleted, with all managers that applied it, or with the application that it belongs
-// to and the application's manager.
+// Pruned is an object that would be deleted. It has either all managers that applied the object, or the application
+// that the object belongs to and the manager of this application.
 type Pruned struct {
 	*Target
 	By          []string // the first manager is the reason for the deletion
@@ -24,8 +24,9 @@ type Pruned struct {
 // kubectlApply is the name of kubectl apply in [Pruned.By].
 const kubectlApply = "kubectl apply"
 
-// Applied returns the object with its appliers: first "kubectl apply", if the object has the annotation of kubectl
-// apply, or the manager, if it has an Apply entry. If neither has applied the object, By is nil.
+// Applied returns the object with its appliers. The first is "kubectl apply" if the object has the annotation of
+// kubectl apply; otherwise, it is the given manager if this manager has an Apply entry. If neither has applied the
+// object, By is nil.
 func Applied(t *Target, manager string) Pruned {
 	list, _ := managedfields.Read(place.Wrap(t.Object))
 	first := ""
@@ -49,7 +50,7 @@ func AppliedFirst(t *Target, first string) Pruned {
 	return p
 }
 
-// Others returns the managers that are not in By, and own more of the object than the status.
+// Others returns the managers that are not in By, and that own fields outside of the object's status.
 func (p *Pruned) Others() []string {
 	return p.others(func(e *managedfields.Entry) bool {
 		for element := range e.Owned().Level() { // an entry that can't be decoded owns nothing
@@ -61,7 +62,8 @@ func (p *Pruned) Others() []string {
 	})
 }
 
-// others returns the managers that are not in By of the entries that are wanted. kubectl itself writes several entries.
+// others returns the managers of the wanted entries, except the managers in By. If By has kubectl apply, it also omits
+// the other managers that kubectl uses.
 func (p *Pruned) others(isWanted func(*managedfields.Entry) bool) (names []string) {
 	known := append(slices.Clone(p.By), upgrade.LastAppliedManager) // it only keeps the annotation of kubectl apply
 	if slices.Contains(known, kubectlApply) {

@@ -26,15 +26,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Budget is the number of ways out that a command tries. For each way, it sends dry runs of the move, if there is one,
-// and of the apply.
+// Budget is the number of suggested actions that a command tries. To try an action, the command sends a dry run of the
+// apply after it. If the action is a move, the command first sends a dry run of the move.
 type Budget struct {
-	// Left is the number of ways that may still be tried. Unasked is the number of ways that were not tried because the
-	// budget was used up.
+	// Left is the number of actions that may still be tried. Unasked is the number of actions that were not tried
+	// because the budget was used up.
 	Left, Unasked int
 }
 
-// take uses one way of the budget, and reports whether it may be tried.
+// take reports whether one more action may be tried, and counts this action.
 func (b *Budget) take() bool {
 	if b.Left == 0 {
 		b.Unasked++
@@ -51,7 +51,7 @@ type Asking struct {
 	Budget *Budget // nil to send no dry runs
 }
 
-// take reports whether one more way may be tried for an object.
+// take reports whether one more action may be tried for an object, and counts this action.
 func (a Asking) take(t *place.Target) bool {
 	if a.Budget == nil {
 		return false
@@ -89,7 +89,7 @@ type way struct {
 	owner  *managedfields.Key
 	fields []fieldpath.Path
 	keeps  bool // whether the fields move to owner; if false, they move from owner
-	// isGuess is true if the error names no field of fields, but a field beside them.
+	// isGuess is true if the error names none of these fields, only a field beside them.
 	isGuess bool
 }
 
@@ -109,7 +109,7 @@ func (p *Planned) Unblocks(ctx context.Context, asking Asking, refusal error) (o
 	if len(named) == 0 {
 		return nil
 	}
-	if all := asking.Budget; all != nil { // one refusal leaves ways for the other documents
+	if all := asking.Budget; all != nil { // one refusal must not use up the budget
 		given := min(all.Left, MaxPerRefusal)
 		own := &Budget{Left: given}
 		asking.Budget = own
@@ -147,9 +147,9 @@ func (p *Planned) keeping(ctx context.Context, asking Asking, w way) (s advice.S
 // maxAlone is the maximum number of fields of a way that are tried one by one before all of them together.
 const maxAlone = 8
 
-// removal returns the suggestion for a way whose fields move to the manager. It leaves out fields that may stay: the
-// apply would remove them for nothing. If the budget is used up before these are found, or if the apply after the move
-// would not remove each remaining field, there is no suggestion.
+// removal returns the suggestion for a way whose fields move to the manager. It leaves out fields that may stay, so
+// that the apply does not remove them needlessly. There is no suggestion if the budget is used up before all such
+// fields are found, or if the apply after the move would not remove each remaining field.
 func (p *Planned) removal(ctx context.Context, asking Asking, w way) (s advice.Suggestion, ok bool) {
 	isCut, all := false, w.fields
 	accepts := func(fields []fieldpath.Path) bool {
@@ -158,7 +158,7 @@ func (p *Planned) removal(ctx context.Context, asking Asking, w way) (s advice.S
 		}
 		next := advice.Remove(fields, p.Desired.Manager, w.owner, advice.Promise{Unblocks: true})
 		removes, isAccepted := p.try(ctx, asking, next.Action.(advice.Move).Move)
-		// A struct is removed with its last owned field, and then takes its unowned fields along.
+		// An apply that removes the last owned field of a struct also removes the struct and its unowned fields.
 		others := fieldpath.NewSet(all...).Difference(fieldpath.NewSet(fields...))
 		if !isAccepted || !fieldpath.NewSet(removes...).AtOrBelow(others).IsEmpty() {
 			return false
@@ -191,8 +191,8 @@ func (p *Planned) removal(ctx context.Context, asking Asking, w way) (s advice.S
 	return s, !isCut && !slices.ContainsFunc(fields, stays)
 }
 
-// needed leaves out fields as long as accepts is true for the remaining fields. accepts is not called with all fields,
-// nor with none.
+// needed leaves out fields as long as accepts is true for the remaining fields. It never calls accepts with all fields
+// or without fields.
 func needed(fields []fieldpath.Path, accepts func([]fieldpath.Path) bool) []fieldpath.Path {
 	for size := len(fields) / 2; size > 0; size /= 2 {
 		for i := 0; i < len(fields); {
@@ -207,12 +207,13 @@ func needed(fields []fieldpath.Path, accepts func([]fieldpath.Path) bool) []fiel
 	return fields
 }
 
-// parts returns the fields and list items in a field, of the next level that has several; none for a list item, which
-// is removed as a whole. If owner is not nil, it returns only what the owner owns, at least in part.
+// parts returns the parts of a field: the fields or list items on the first level below it that has at least two. A
+// list item has no parts, because it is removed as a whole. If owner is not nil, parts returns only parts that the
+// owner owns at least partly.
 func (p *Planned) parts(field fieldpath.Path, owner *managedfields.Key) (out []fieldpath.Path) {
 	in := p.Kind.Typ.FieldSet(place.Unwrap(p.Plan.Object)).Leaves()
 	if owner != nil {
-		list, _ := managedfields.Read(p.Plan.Object) // left has read it
+		list, _ := managedfields.Read(p.Plan.Object) // no error: the method left has read it
 		in = in.Intersection(p.Kind.Typ.Reconcile(list.Get(*owner).Owned()))
 	}
 	for len(out) < 2 && field[len(field)-1].IsField() {
@@ -272,10 +273,10 @@ func (p *Planned) givenBack(named []string) (out []way) {
 	return out
 }
 
-// left returns moves to the manager, by owner, of fields that the apply leaves although the intent lacks them: first
-// unowned fields, then fields of updaters, then fields of appliers. The error must name the field itself, a field in or
-// around it, or another item of the same list. Guesses come last. A guess moves one owned field, and the error names
-// another field in the same item or struct.
+// left returns moves of fields to the manager, one move for each owner. They are for fields that the apply leaves
+// although the intent lacks them: first unowned fields, then fields of updaters, then fields of appliers. The error
+// must name the field itself, a field in or around it, or another item of the same list. Guesses come last. A guess
+// moves one owned field if the error names another field in the same item or struct.
 func (p *Planned) left(named []string) []way {
 	t, after := p.Kind.Typ, place.Unwrap(p.Plan.Object)
 	list, err := managedfields.Read(p.Plan.Object)
@@ -325,9 +326,9 @@ func (p *Planned) left(named []string) []way {
 	return slices.Concat(nobody, updaters, appliers, guesses)
 }
 
-// isNamedIn reports whether one of the named fields is at, below or above a pointer or, for a pointer to an item, in
-// the list of the item. isBeside reports whether one of the named fields is in the value that directly contains the
-// field of the pointer.
+// isNamedIn compares the named fields with a pointer. isNamed reports whether one of them is at, below or above the
+// pointer. If the pointer is to a list item, isNamed is also true for a named field in the same list. isBeside reports
+// whether one of the named fields is in the value that directly contains the field of the pointer.
 func isNamedIn(named []string, pointer string, isItem bool) (isNamed, isBeside bool) {
 	around := pointer[:strings.LastIndexByte(pointer, '/')]
 	list := pointer
@@ -503,7 +504,7 @@ func (p *Planned) try(
 }
 
 // send sends two objects as dry runs: the result of a move, which an admission policy may reject, and the result of the
-// apply after it. It returns the object that the server would store last.
+// apply after it. It returns the object that the server would store in the last of these dry runs.
 func (p *Planned) send(
 	ctx context.Context, asking Asking, moved runtime.Object, plan *plans.Plan,
 ) (served map[string]any, err error) {

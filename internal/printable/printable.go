@@ -20,14 +20,16 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s on one line, with the code points of characters that are not printable: \u202e, \U000e0001, or \x9b
-// for a byte that is not UTF-8. It returns printable text unchanged, so Text(Text(s)) is Text(s).
+// Text returns s on one line. In place of each unprintable character, it has the character's code point, such as \u202e
+// or \U000e0001; in place of each byte that is not UTF-8, it has the byte's value, such as \x9b. It returns printable
+// text unchanged, so Text(Text(s)) is Text(s).
 func Text(s string) string { return escape(s, unicode.IsGraphic, appendEscape) }
 
 // Lines is [Text] for several lines: it keeps newlines and tabs.
 func Lines(s string) string { return escape(s, isPrintable, appendEscape) }
 
-// JSON returns JSON, as written by encoding/json, with the same value and printable strings.
+// JSON makes the strings in data printable, and does not change its value. data must be JSON as written by
+// encoding/json.
 func JSON(data []byte) []byte { return []byte(escape(string(data), isPrintable, appendJSONEscape)) }
 
 // Short returns the first characters of Text(s), with an ellipsis if there are more than width.

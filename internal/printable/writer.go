@@ -17,14 +17,15 @@ type Writer struct {
 	rest   string // an incomplete character or sequence
 }
 
-// NewWriter returns a writer to out. With colors, it keeps the sequences that set a color or a weight, and no others.
+// NewWriter returns a writer to out. If colors is true, it keeps the sequences that set a color or a weight; it escapes
+// all other sequences.
 func NewWriter(out io.Writer, colors bool) *Writer { return &Writer{out: out, colors: colors} }
 
 // Unwrap returns the underlying writer.
 func (w *Writer) Unwrap() io.Writer { return w.out }
 
-// color matches the sequences that are kept: reset, bold, faint and the 16 foreground colors. Others hide text (8) or
-// reverse it (7).
+// color matches the sequences that are kept: reset, bold, faint and the 16 foreground colors. Other sequences hide text
+// (8) or reverse it (7).
 var color = regexp.MustCompile(`\x1b\[(?:(?:0|1|2|22|3[0-79]|9[0-7]);){0,3}(?:0|1|2|22|3[0-79]|9[0-7])m`)
 
 // maxSequence is the length of the longest sequence that color matches.

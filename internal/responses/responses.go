@@ -1,5 +1,5 @@
 // Package responses remembers how a server responded to applies, and skips an apply if an earlier response shows that
-// the apply would change nothing. fieldmanager/applier and controllerruntime share it.
+// the apply would change nothing. The packages fieldmanager/applier and controllerruntime share it.
 package responses
 
 import (
@@ -27,9 +27,8 @@ type Object interface {
 	runtime.Object
 }
 
-// Memory remembers how a server responded to applies. It defines which applies can be skipped:
-//
-// An apply is known to change nothing if all of this is true:
+// Memory remembers how a server responded to applies. An apply can be skipped if it is known to change nothing. That is
+// known if all of this is true:
 //
 //   - The server itself has returned the object unchanged for the same intent, manager and options.
 //   - Since then, the object and the definition of its kind have not changed.
@@ -58,7 +57,8 @@ const maxRecords = 1 << 17
 //
 //	floor != ""   every write of this process to the object has a resourceVersion ≤ floor
 //	floor == ""   no such resourceVersion is known: there was no write yet (lost is 0), or a write with an unknown
-//	              resourceVersion was recorded at the time lost; the response to a request after lost sets floor
+//	              resourceVersion was recorded at the time lost; then the next response to a request that began after
+//	              lost sets floor
 type record struct {
 	floor     string
 	lost      uint64
@@ -102,15 +102,15 @@ type Request struct {
 	// Intent is the intent in JSON.
 	Intent []byte
 	// Definition identifies the definition of the kind, and everything else that the server's response depends on. It
-	// must be comparable; it is nil if they are not known.
+	// must be comparable; it is nil if any of this is not known.
 	Definition any
 	// Cached is the cached object; nil if there is none.
 	Cached Object
 	// LeavesStatus means that the apply does not change the status.
 	LeavesStatus bool
-	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds. A cached Go struct of
-	// another kind may lack stored fields. For such a struct, the resourceVersions are compared, too. They are also
-	// compared if the cache strips managed fields.
+	// IsStoredAsStruct means that the server stores the kind as a Go struct, like built-in kinds. If it stores the kind
+	// in another way, a cached Go struct may lack stored fields. For such a struct, the resourceVersions are compared,
+	// too. They are also compared if the cache strips managed fields.
 	IsStoredAsStruct bool
 }
 

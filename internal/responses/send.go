@@ -102,9 +102,9 @@ func mayHaveWritten(err error) bool {
 	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || status.Status().Code == 0
 }
 
-// foundBefore returns the conflicts that the server found when an intent for the object was last sent, if their owners
-// still own the fields. A plan can't find conflicts at other versions. With the conflicts of the last response, these
-// can be decided without another 409.
+// foundBefore returns the conflicts that the server found when an intent for the object was last sent; none if an owner
+// no longer owns its field. A plan can't find conflicts at other versions. If the last response reported them, they can
+// be decided without another 409.
 func (p *Pending) foundBefore() conflicts.Conflicts {
 	p.memory.mu.Lock()
 	found := p.record.found[p.request.By]
@@ -118,8 +118,8 @@ func (p *Pending) foundBefore() conflicts.Conflicts {
 	return found
 }
 
-// remember records the conflicts with entries of versions other than the intent's. Without such conflicts, it forgets
-// them.
+// remember records the conflicts if at least one is with an entry of another version than the intent's. Otherwise, it
+// forgets the recorded conflicts.
 func (p *Pending) remember(intent *unstructured.Unstructured, found conflicts.Conflicts) {
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()

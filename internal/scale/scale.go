@@ -19,8 +19,8 @@ var scaleReplicas = fieldpath.NewPath("spec", "replicas")
 // subresource.
 type Paths map[string]fieldpath.Path
 
-// ToSubresource returns the managed fields of the Scale of an object. parent are the object's managed fields. Each
-// manager that owns the object's replicas owns the replicas of the Scale.
+// ToSubresource returns the managed fields of the Scale of an object. The argument parent has the object's managed
+// fields. Each manager that owns the object's replicas owns the replicas of the Scale.
 func (paths Paths) ToSubresource(parent managedfields.Entries) (scale managedfields.Entries) {
 	for i := range parent {
 		e := &parent[i]

@@ -48,8 +48,8 @@ func Is(tree map[string]any) bool { return tree["apiVersion"] == "v1" && tree["k
 // is the base64 of the stand-in for the decoded value, so that data and stringData can be compared. A stand-in has the
 // type of its value. So plans, conflicts and moves are the same with stand-ins.
 //
-// Everything in a Secret is a value, except apiVersion, kind, type, the metadata without its annotations, and true and
-// false. The result shares memory with tree.
+// Everything in a Secret is a value, except apiVersion, kind, type, all metadata other than annotations, and the
+// booleans true and false. The result shares memory with tree.
 func Shown(tree map[string]any) map[string]any {
 	if !Is(tree) {
 		return tree
@@ -103,8 +103,8 @@ func Replace(value, other any, with string) any {
 	return value
 }
 
-// replaceIn is Replace for text with an object in JSON, such as the last-applied annotation: a value in it may be the
-// same as in other.
+// replaceIn is Replace for a text that is an object in JSON, such as the last-applied annotation. If other is such a
+// text, too, replaceIn compares the values in both objects.
 func replaceIn(text string, other any, with string) (shown string, ok bool) {
 	var object, another map[string]any
 	if json.Unmarshal([]byte(text), &object) != nil {

@@ -20,9 +20,9 @@ const (
 )
 
 // WithoutValues returns a text from another source, such as a server's error, in which *** replaces the values of the
-// Secrets in trees, and parts of these values. trees are the objects that the text is about. Values are hidden in every
-// spelling: the search decodes the [encodings] in the text, in all orders, and knows the position of each byte of a
-// spelling in the text.
+// Secrets in trees, and parts of these values. The objects in trees are the objects that the text is about. Values are
+// hidden in every spelling: the search decodes the [encodings] in the text, in all orders, and knows the position of
+// each byte of a spelling in the text.
 //
 //	password: "hun\"ter2"    the text
 //	password: "hun"ter2"     a spelling: the value is bytes 11 to 18, so bytes 11 to 19 of the text are hidden

@@ -7,7 +7,8 @@
 //	...
 //	objects, missing, err := app.Objects(ctx, cluster, 16)
 //
-// From the records, the package returns only the names of objects, and no values of a Helm release.
+// From these records, the package returns only the names of objects. It never returns other content of a Helm release,
+// which may be secret.
 package applications
 
 import (
@@ -32,14 +33,14 @@ import (
 type Ref struct {
 	// Kind is [Helm], or a resource as in the arguments of kubectl, such as kustomization or applications.argoproj.io.
 	Kind string
-	// Namespace is empty for the namespace of the kubeconfig, and for cluster-scoped kinds.
+	// An empty Namespace means the kubeconfig's namespace, unless the kind is cluster-scoped.
 	Namespace, Name string
 }
 
 // Helm is the Kind of a Helm release, which is stored in Secrets.
 const Helm = "helm"
 
-// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. namespace is used if the text contains no namespace.
+// Parse parses KIND/NAME or KIND/NAMESPACE/NAME. The argument namespace is used if the text contains no namespace.
 func Parse(text, namespace string) (Ref, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 2 {
@@ -64,20 +65,20 @@ func (r Ref) String() string {
 type Application struct {
 	// Source describes what was read, as in "the inventory of kustomization.kustomize.toolkit.fluxcd.io/apps".
 	Source string
-	// Elsewhere names the other cluster to which the application applies: the destination of an Argo CD Application, or
-	// the Secret or ConfigMap with the kubeconfig of a Flux object. It is empty if the application applies to its own
-	// cluster.
+	// Elsewhere is empty if the application applies to its own cluster. Otherwise, it names the other cluster by the
+	// destination of an Argo CD Application, or by the Secret or ConfigMap with the kubeconfig of a Flux object.
 	Elsewhere string
-	// ApplySet is nil for other applications.
+	// ApplySet is nil if the application is not an ApplySet.
 	ApplySet *ApplySet
 	// keeps is the reason why the application never deletes its objects; empty if it may delete them.
 	keeps string
-	// owner are labels, as keys and values, with which Flux marks all objects. Except for a HelmRelease, Flux deletes only
-	// objects that have all of them.
+	// owner has the keys and values of the labels with which Flux marks all objects of the application. Flux deletes
+	// only objects that have all of these labels, unless the application is a HelmRelease.
 	owner [][2]string
 	// isRelease is true for a HelmRelease. Its inventory contains the definitions in crds/ of the chart, too.
 	isRelease bool
-	// title is the name of an Argo CD Application, and instances are the names that its objects may have for it.
+	// title is the name of an Argo CD Application for messages. Its objects refer to the Application by one of the
+	// names in instances.
 	title     string
 	instances []string
 	// names are the names of the objects, without duplicates; empty for an ApplySet.
@@ -163,8 +164,8 @@ func (a *Application) Members(ctx context.Context, p place.Place, concurrency in
 	return out, err
 }
 
-// Objects returns the existing objects, the names in the inventory that do not exist, and an error for objects that
-// could not be read.
+// Objects returns the existing objects, the names of objects in the inventory that do not exist, and an error for
+// objects that could not be read.
 func (a *Application) Objects(
 	ctx context.Context, p place.Place, concurrency int,
 ) (objects []*place.Target, missing []string, err error) {
@@ -186,7 +187,7 @@ func (a *Application) Objects(
 }
 
 // Kept returns the reason why the tool of the application does not delete an object that is no longer in the manifests;
-// "" if the tool deletes the object. kubectl deletes all members of an ApplySet.
+// "" if the tool deletes the object. In an ApplySet, kubectl deletes all such objects.
 func (a *Application) Kept(t *place.Target) string {
 	if a.ApplySet != nil || a.keeps != "" {
 		return a.keeps
@@ -281,8 +282,8 @@ func IsRecord(tree map[string]any) bool {
 	return slices.Contains(listed, gk) || gk == secretKind && u.GetLabels()["owner"] == helmOwner
 }
 
-// List returns the applications in a namespace, or in all namespaces if namespace is empty, sorted. If some can't be
-// read, it returns the others and an error.
+// List returns the applications in a namespace, or in all namespaces if namespace is empty, sorted. If some
+// applications can't be read, it returns the other applications and an error.
 func List(ctx context.Context, p place.Place, namespace string) (out []Ref, err error) {
 	find := func(selector string, kinds ...schema.GroupKind) (found []*place.Target) {
 		for _, gk := range kinds {

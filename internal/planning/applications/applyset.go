@@ -44,8 +44,8 @@ func idOf(gk schema.GroupKind, namespace, name string) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }
 
-// newApplySet returns an ApplySet whose parent does not exist yet. kubectl creates only Secrets and ConfigMaps as
-// parents.
+// newApplySet returns an ApplySet whose parent does not exist yet. As parents, kubectl creates only Secrets and
+// ConfigMaps.
 func newApplySet(ref Ref) (*Application, error) {
 	kinds := map[string]string{"secret": "Secret", "secrets": "Secret", "configmap": "ConfigMap",
 		"configmaps": "ConfigMap", "cm": "ConfigMap"}

@@ -35,7 +35,7 @@ func (a *Application) readInventory(inventory map[string]any) error {
 	return nil
 }
 
-// readHelmRelease reads the Helm release that a HelmRelease without an inventory names.
+// readHelmRelease reads the Helm release of a HelmRelease that has no inventory.
 func readHelmRelease(ctx context.Context, p place.Place, u *unstructured.Unstructured) (*Application, error) {
 	history, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
 	if len(history) == 0 {
@@ -67,7 +67,7 @@ func (a *Application) readResources(u *unstructured.Unstructured) error {
 	if err != nil {
 		return errors.New(".status.resources: expected a list")
 	}
-	// Argo CD omits an empty list, but sets the time of each comparison.
+	// If Argo CD has compared the Application but found no objects, it sets reconciledAt and omits the empty list.
 	reconciledAt, _, _ := unstructured.NestedString(u.Object, "status", "reconciledAt")
 	if !found && reconciledAt == "" {
 		return errors.New("it has no status.resources yet")

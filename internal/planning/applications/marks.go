@@ -21,12 +21,13 @@ const helmRelease = "meta.helm.sh/release-name"
 // kind and name of the object.
 const argoTracking = "argocd.argoproj.io/tracking-id"
 
-// argoLabels may have the name of the Application: the default label, and the label that Argo CD recommends because no
-// chart sets it. A configuration of Argo CD selects the annotation, a label, or both.
+// argoLabels are the labels that may contain the name of the Application: the default label, and the label that Argo CD
+// recommends because no chart sets it. Argo CD is configured to set the annotation, a label, or both.
 var argoLabels = []string{"app.kubernetes.io/instance", "argocd.argoproj.io/instance"}
 
 // marked says, by field manager, which labels and annotations a tool adds to each object before it applies. The
-// documents lack them, so without them a plan would report that the next apply removes them.
+// documents lack these labels and annotations. A plan that does not add them would report that the next apply removes
+// them.
 var marked = map[string]map[string][]string{
 	"kustomize-controller": {"labels": ownerLabels("kustomize.toolkit.fluxcd.io")},
 	"flux-operator": {
@@ -48,9 +49,10 @@ var marked = map[string]map[string][]string{
 // ownerLabels returns the labels with the name and the namespace of a Flux object.
 func ownerLabels(prefix string) []string { return []string{prefix + "/name", prefix + "/namespace"} }
 
-// Mark adds to an intent the labels and annotations that the tool of its manager adds before it applies. They have the
-// names of app, the application of the intent, or the values in the live object if the manager owns them and the
-// document lacks them. app may be nil.
+// Mark adds to an intent the labels and annotations that the tool of its manager adds before it applies. The labels of
+// an ApplySet and of a Flux object get their values from app, the application of the intent; app may be nil. All other
+// labels and annotations get their values from the live object, but only if the manager owns them there and the
+// document lacks them.
 func Mark(w *place.Desired, app *Application) (err error) {
 	marks := document.Marks{}
 	if app != nil && app.ApplySet != nil {
@@ -85,8 +87,9 @@ func Mark(w *place.Desired, app *Application) (err error) {
 	return nil
 }
 
-// isOfManifest reports whether an object has a label of Argo CD from a manifest: its value is not the name of the
-// Application in the annotation. In an annotation and a label, Argo CD writes the same name, cut off in the label.
+// isOfManifest reports whether the value of one of Argo CD's labels comes from a manifest. Argo CD itself writes the
+// same name into the label and into its annotation, cut off in the label. So a label with another name comes from a
+// manifest.
 func isOfManifest(field, key, value string, live *unstructured.Unstructured) bool {
 	id := live.GetAnnotations()[argoTracking]
 	name, _, _ := strings.Cut(id, ":")
@@ -128,8 +131,9 @@ func (a *Application) ownerOf(label string) string {
 	return ""
 }
 
-// notTracked returns the reason why Argo CD does not delete an object of an Application: the object names another one.
-// It returns "" if the object names the Application, or none: Argo CD may be configured to use another label.
+// notTracked returns the reason why Argo CD does not delete an object of an Application: the object names another
+// Application. It returns "" if the object names this Application. It also returns "" if the object names no
+// Application, because Argo CD may be configured to use another label.
 func (a *Application) notTracked(u *unstructured.Unstructured) string {
 	if id, ok := u.GetAnnotations()[argoTracking]; ok {
 		if name, _, _ := strings.Cut(id, ":"); slices.Contains(a.instances, name) {

@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/secrets"
 )
 
-// readRelease reads the manifest of a Helm 3 or Helm 4 release: of the deployed revision or, if no revision is
-// deployed, of the newest one. Each revision is a Secret with labels.
+// readRelease reads the manifest of a Helm 3 or Helm 4 release. It reads the deployed revision or, if no revision is
+// deployed, the newest one. Each revision is a Secret with labels.
 func readRelease(ctx context.Context, p place.Place, ref Ref) (*Application, error) {
 	selector := "owner=" + helmOwner + ",name=" + ref.Name
 	s := place.Selection{Args: []string{"secrets"}, Selector: selector, Namespace: ref.Namespace}

@@ -211,9 +211,9 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// ListPages lists the objects of a kind that a selection selects by namespace, labels and fields, in at most limit
-// pages. Without a namespace, it lists all namespaces. If see returns false, it reads no further page. It calls whole
-// only if it has read the complete list.
+// ListPages lists the objects of a kind that match the selection's namespace, labels and fields, in at most limit
+// pages. Without a namespace, it lists all namespaces. It calls see with each page, and stops if see returns false. It
+// calls whole only if it has read the complete list.
 func (c *Cluster) ListPages(
 	ctx context.Context, k Kind, in Selection, limit int, see func(page []map[string]any) bool, whole func(),
 ) error {
@@ -305,8 +305,8 @@ func (c *Cluster) Patch(
 }
 
 // Delete deletes an object as kubectl delete does, but on condition that the object still has the version that was
-// read. It returns ErrNotFound if the object does not exist, and a conflict if another object or another version
-// exists.
+// read. It returns ErrNotFound if the object does not exist, and a conflict if the object was changed or replaced after
+// the read.
 func (c *Cluster) Delete(ctx context.Context, k Kind, read map[string]any) error {
 	propagation := metav1.DeletePropagationBackground
 	object := &unstructured.Unstructured{Object: read}

@@ -48,8 +48,8 @@ func (c *Cluster) Definition(ctx context.Context, k Kind) (map[string]any, error
 	return tree, nil
 }
 
-// Types returns the types of all kinds of a group, at all published versions, because entries may have other versions
-// than the object.
+// Types returns the types of all kinds of a group, at all published versions, because entries of managed fields may
+// have other versions than the object.
 func (c *Cluster) Types(group string) (*types.Registry, error) {
 	if known := c.types[group]; known != nil {
 		return known, nil

@@ -25,7 +25,8 @@ type Event struct {
 // listed, and otherwise calls listed after the first list. It calls see from one goroutine.
 func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(), see func(Event)) error {
 	of := c.resource(k, s.Namespace)
-	// client-go logs retries, and failed reads when ctx is done. The user does not need to see these.
+	// client-go would log retries, and reads that fail because ctx is done. The user does not need to see these
+	// messages.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	_, err := of.List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: s.Selector, FieldSelector: s.Fields})
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, listed func(),
 	return nil
 }
 
-// seer is a reflector's store that passes objects to see and does not keep them.
+// seer is a reflector's store. It passes objects to the function see and does not keep them.
 type seer struct {
 	see   func(Event)
 	known map[types.NamespacedName]*unstructured.Unstructured // only the identifying fields of each object

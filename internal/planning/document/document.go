@@ -1,4 +1,4 @@
-// Package document has the documents of inputs, and functions that read an object's identifying fields.
+// Package document defines the documents of inputs, and has functions that read the fields that identify an object.
 package document
 
 import (
@@ -18,7 +18,7 @@ type Document struct {
 	Source string // file as the user named it; empty if the error names the file
 	Tree   map[string]any
 	Err    error
-	packed []byte // the whole tree, compressed; see Packed
+	packed []byte // the whole tree in JSON; see Packed
 }
 
 // Packed returns the document in a form that needs a tenth of the memory: Tree has only the identifying fields.

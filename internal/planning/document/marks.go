@@ -11,8 +11,8 @@ import (
 // apply.
 type Marks map[string]labels.Set
 
-// Add returns an object with the marks. It adds none to labels or annotations that are not objects, because a plan
-// reports that error. The result shares all but its metadata with tree, and may be a shallow copy of tree.
+// Add returns an object with the marks. If labels or annotations are not an object, Add does not change them, because a
+// plan reports this error. Add copies only the maps that it changes; the result shares everything else with tree.
 func (m Marks) Add(tree map[string]any) map[string]any {
 	tree = maps.Clone(tree)
 	for field, added := range m {

@@ -14,8 +14,8 @@ import (
 
 // empty has a line for each kind: its API version, its kind, and the zero value of its Go type in JSON. The Go types
 // themselves would link all of k8s.io/api. They would also not be enough: a cluster may have versions that the server
-// of this command does not serve, and released programs have no Go types for alpha and beta versions. go test -update
-// writes the file.
+// of this command does not serve, and released programs have no Go types for alpha and beta versions. The command
+// go test -update writes the file.
 //
 //go:embed empty.txt
 var empty string

@@ -32,8 +32,8 @@ type Answer struct {
 }
 
 // Ask sends a dry run of the apply of the intent to the server. Conflicts are part of the Answer; Ask returns an error
-// for conflicts only if their values can't be read. known are the conflicts of the intent's plan; nil if there is no
-// plan.
+// for conflicts only if their values can't be read. The argument known has the conflicts of the intent's plan; it is
+// nil if there is no plan.
 func (w *Desired) Ask(
 	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
 ) (Answer, error) {
@@ -133,8 +133,8 @@ func (w *Desired) Uncompared() error {
 		w.Title(), strings.Join(names, ", "))
 }
 
-// MayWrite reports whether the user may apply an intent to the target. It returns true if the place or the server does
-// not report this.
+// MayWrite reports whether the user may apply an intent to the target. If the place or the server does not report
+// permissions, it returns true.
 func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool {
 	c, ok := p.(*Cluster)
 	if !ok {
@@ -157,9 +157,9 @@ func (t *Target) MayWrite(ctx context.Context, p Place, subresource string) bool
 	return true
 }
 
-// Awaits returns the object that the intent awaits: the server did not find this object, and so rejected a dry run of
-// the intent, but one of docs creates this object. No further dry runs of the intent are then sent. If the intent
-// awaits no object, Awaits returns nil.
+// Awaits returns the object that the intent awaits; nil if it awaits none. An intent awaits an object if the server
+// rejects a dry run of the intent because the object does not exist, and one of docs creates the object. Then no
+// further dry runs of the intent are sent.
 func (w *Desired) Awaits(
 	ctx context.Context, p Place, docs func() map[Named][]document.Document, refusal error,
 ) *Target {
@@ -188,8 +188,8 @@ type Named struct {
 }
 
 // needed returns the objects without which a server rejects the intent. For a Pod, admission looks up objects that the
-// Pod names. For a binding, the server looks up the role: users may bind only roles whose permissions they have, except
-// administrators.
+// Pod names. For a binding, the server looks up the role, because users other than administrators may bind only roles
+// whose permissions they have.
 func (w *Desired) needed() []Key {
 	name := func(fields ...string) string { s, _, _ := unstructured.NestedString(w.Tree, fields...); return s }
 	switch gk := w.Kind.GroupKind(); {

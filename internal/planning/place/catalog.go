@@ -75,7 +75,7 @@ type Kind struct {
 	Typ        *typed.Type
 	namespaced bool
 	hasStatus  bool // status is a subresource
-	// replicas is the path of the field that the subresource scale sets; nil for kinds without one.
+	// replicas is the path of the field that the subresource scale sets; nil if the kind has no such subresource.
 	replicas []string
 	// converts is true if conversion only changes the apiVersion (strategy None). Otherwise, objects can't be
 	// converted.
@@ -103,9 +103,9 @@ func ArgumentOf(gvk schema.GroupVersionKind) string {
 	return strings.ToLower(gvk.Kind) + "." + gvk.Version + "." + gvk.Group
 }
 
-// otherSubresources are the subresources of built-in kinds, except status and scale, through which writes set fields,
-// with the fields that they set, and with the fields that writes of the main resource, "", set. nil stands for all
-// fields that a write does not reset.
+// otherSubresources has the subresources of built-in kinds, except status and scale, through which writes set fields.
+// The filter of a subresource selects the fields that its writes set. The key "" is for writes of the main resource. A
+// nil filter selects all fields that a write does not reset.
 var otherSubresources = map[schema.GroupKind]map[string]fieldpath.Filter{
 	{Kind: "Namespace"}: {"finalize": nil},
 	{Kind: "Pod"}: {
@@ -118,7 +118,8 @@ var otherSubresources = map[schema.GroupKind]map[string]fieldpath.Filter{
 
 var ephemeralContainers = fieldpath.NewSet(fieldpath.NewPath("spec", "ephemeralContainers"))
 
-// resizing is a filter for the fields that writes through resize set, and the items with their keys around them.
+// resizing is a filter. It selects the fields that a write through the subresource resize sets, and the items that
+// contain these fields, with their keys.
 type resizing struct{}
 
 // Filter returns the resources and the resizePolicy of containers in set.
@@ -135,7 +136,8 @@ func (resizing) Filter(set *fieldpath.Set) *fieldpath.Set {
 
 var containers = fieldpath.NewSet(fieldpath.NewPath("spec", "containers"), fieldpath.NewPath("spec", "initContainers"))
 
-// subresourceWrites returns the fields that writes through each subresource of a kind set, see [ownership.Mover].
+// subresourceWrites returns, for each subresource of a kind, a filter for the fields that its writes set; see
+// [ownership.Mover].
 func subresourceWrites(kind schema.GroupKind) map[string]fieldpath.Filter {
 	return otherSubresources[kind]
 }

@@ -167,9 +167,9 @@ func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 	return err
 }
 
-// checkMoved returns an error if the server stored the patch of a move without the move. If a conversion fails, for
-// example because its webhook is down, or if the object violates its schema, kube-apiserver keeps the managed fields as
-// they were.
+// checkMoved returns an error if the server accepted the patch of a move, but did not move the fields. If a conversion
+// fails, for example because its webhook is down, or if the object violates its schema, kube-apiserver keeps the
+// managed fields as they were.
 func (t *Target) checkMoved(m Moved, served map[string]any) error {
 	before, err1 := managedfields.Read(Wrap(t.Object))
 	wanted, err2 := managedfields.Read(Wrap(m.Object))

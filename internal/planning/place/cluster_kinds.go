@@ -16,8 +16,8 @@ import (
 )
 
 // The lookup of a kind has two steps. The client's discovery finds the [cluster.Kind] of a group and kind, or of an
-// argument such as deploy/web ([cluster.Cluster.Visit]). readKind adds the schema; the result is a [Target] without an
-// object.
+// argument such as deploy/web ([cluster.Cluster.Visit]). Then readKind adds the schema; the result is a [Target]
+// without an object.
 
 // kindCache caches kinds, as targets without objects. A target depends only on its key and on the schemas that the
 // server publishes. When these schemas have changed, forgetKinds clears the cache.
@@ -43,8 +43,8 @@ func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, err
 	return &t, nil
 }
 
-// Type returns the type of a kind, and the OtherPaths of its objects. The type is nil if the kind is not served or its
-// schema can't be read.
+// Type returns the type of a kind, and [Target.OtherPaths] of its objects. The type is nil if the kind is not served or
+// its schema can't be read.
 func (p *Cluster) Type(ctx context.Context, gvk schema.GroupVersionKind) (t *typed.Type, otherPaths bool) {
 	served, _, err := p.Kind(gvk)
 	if err != nil {
@@ -87,8 +87,8 @@ func (p *Cluster) readKind(ctx context.Context, served cluster.Kind) (*Target, e
 	return &Target{Kind: k, Types: types, served: served, server: true, redefined: redefined}, nil
 }
 
-// publishedTypes returns the types of a group from the server's OpenAPI documents. The server in this process has
-// only built-in types there.
+// publishedTypes returns the types of a group from the server's OpenAPI documents. If the server runs in this process,
+// its OpenAPI documents have only built-in types.
 func (p *Cluster) publishedTypes(group string) (*openapi.Registry, error) {
 	if p.local {
 		return openapi.Builtin(), nil

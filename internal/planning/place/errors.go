@@ -35,7 +35,8 @@ func Quietly(ctx context.Context) context.Context { return context.WithValue(ctx
 // warnings prints the warnings of a server.
 type warnings struct{ to rest.WarningHandler }
 
-// Warnings returns a handler that prints each warning of a server once. client-go would log the warnings.
+// Warnings returns a handler that prints each warning of a server once. Without this handler, client-go would log the
+// warnings.
 func Warnings(to io.Writer) rest.WarningHandlerWithContext {
 	return warnings{rest.NewWarningWriter(to, rest.WarningWriterOptions{Deduplicate: true})}
 }
@@ -75,8 +76,8 @@ func withoutValues(err error, trees ...map[string]any) error {
 	return &hiddenError{apierrors.StatusError{ErrStatus: s}, err}
 }
 
-// hiddenError is the error of a server without values of Secrets. Only [plans.FoundBy] gets given, the error with these
-// values, because it finds the owners of fields in the causes of a conflict.
+// hiddenError is the error of a server without values of Secrets. Its field given has the error with these values. Only
+// [plans.FoundBy] reads that error, to find the owners of fields in the causes of a conflict.
 type hiddenError struct {
 	apierrors.StatusError
 	given error

@@ -47,7 +47,7 @@ func NewFiles(
 	for _, doc := range docs {
 		err := doc.Err
 		if err == nil {
-			// The user asked for a single object by its file. Several objects may just be all items of a list.
+			// With a single object, the user asked for this object. With several, the user may want only some of them.
 			err = p.add(doc.Tree, len(docs) == 1)
 		}
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 )
 
-// Each calls see for each object of the given kinds that a selection selects by namespace, labels and fields, and calls
+// Each calls see with the objects of the given kinds that match the selection's namespace, labels and fields, and calls
 // done after each kind. Without a namespace, it lists all namespaces. It lists page by page, at most concurrency kinds
 // at a time, and keeps no objects. Calls of see and done do not overlap. If the schema of a kind can't be read, its
 // targets have no types. The error joins the errors of kinds that could not be listed.
@@ -89,8 +89,8 @@ func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
 	return !known
 }
 
-// getsPerPage is the number of gets that cost as much as one page of a list. fetch stops a list once its pages have
-// cost as much as getting the objects one by one.
+// getsPerPage is the number of gets that cost as much as one page of a list. The method fetch stops a list once its
+// pages have cost as much as getting the objects one by one.
 const getsPerPage = 10
 
 // liveKey identifies an object of a cluster, at the version at which it is read.
@@ -106,7 +106,7 @@ type liveGroup struct {
 	names     map[string]bool
 }
 
-// Prefetch implements [Place]. The following calls of Live return the objects that it has read, each once. If an
+// Prefetch implements [Place]. Later calls of Live take the objects that Prefetch has read, each object once. If an
 // object can't be read, Live reads it again and returns the error.
 func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concurrency int) {
 	p.fetched = p.fetch(ctx, p.liveGroups(ctx, intents), concurrency)
@@ -196,7 +196,7 @@ func (p *Cluster) liveGroups(ctx context.Context, intents []map[string]any) (out
 	return out
 }
 
-// liveGroups has groups by their key, with an empty name.
+// liveGroups has the groups by a liveKey whose name is empty.
 type liveGroups map[liveKey]*liveGroup
 
 // add adds an object to its group. It appends new groups to list.

@@ -35,7 +35,7 @@ type Place interface {
 	// that could not be read are omitted; the error joins their errors.
 	Objects(ctx context.Context, refs []Reference, concurrency int) ([]*Target, error)
 	// Kinds returns the kinds with the given names, as users write them; without names, all kinds that can be listed.
-	// Files return none. If some API groups can't be discovered, Kinds returns the other kinds and an error.
+	// For files, it returns none. If some API groups can't be discovered, Kinds returns the other kinds and an error.
 	Kinds(ctx context.Context, names ...string) ([]cluster.Kind, error)
 	// IsServed reports whether a version of a kind is served or known.
 	IsServed(gvk schema.GroupVersionKind) bool
@@ -80,8 +80,8 @@ func namesObjects(args []string) bool {
 }
 
 // identify returns the name and namespace of a document's object, and the document with that namespace. If the document
-// has no namespace, identify uses the argument asked. If asked is empty, identify uses the result of the function
-// otherwise. Errors name the invalid field; if the error is about the namespace, the name is returned too.
+// has no namespace, identify uses the argument asked. If asked is empty, too, identify uses the result of otherwise().
+// Errors name the invalid field; if the error is about the namespace, the name is returned too.
 func identify(k *Kind, tree map[string]any, asked string, otherwise func() (string, error)) (
 	name, namespace string, _ map[string]any, err error,
 ) {

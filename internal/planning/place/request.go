@@ -104,14 +104,14 @@ func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	return managedfields.With(r.strategy().Reset(live, tree), document.ManagedFields(tree))
 }
 
-// prepareUpdate returns the object that an update stores. This is the argument given as a server decodes it, but with
-// live's values of the fields that the write resets.
+// prepareUpdate returns the object that an update stores: the object that the server decodes, with live's values of the
+// fields that the write resets. The argument given is the object that the client sent.
 func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, error) {
 	// Stored objects may have duplicate items, so updates may have them too.
 	if err := r.Kind.Typ.Validate(given, typed.Rules{AllowDuplicates: true}); err != nil {
 		return nil, err
 	}
-	// A Go type contains its structs even if they are empty.
+	// An encoded Go struct contains the structs in its fields even if they are empty.
 	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given, typed.Rules{AllowDuplicates: true, AllowUnknown: true})
 	if err != nil {
 		return nil, err

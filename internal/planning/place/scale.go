@@ -23,7 +23,7 @@ const Scale = "scale"
 // ScaleKind is the kind Scale.
 var ScaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// including is a filter for the fields that writes through scale set.
+// including is a filter for the fields that a write through a subresource such as scale sets.
 type including struct{ *fieldpath.Set }
 
 // Filter returns the paths of set that are in the filter's set or below one of its paths.

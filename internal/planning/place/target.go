@@ -36,7 +36,7 @@ type Target struct {
 	Name, Namespace string
 	// Asked is true if the user selected the object by name.
 	Asked bool
-	// server is true if a server stores the object: it sets defaults, and stores built-in kinds as Go structs.
+	// server is true if a server stores the object: the server sets defaults, and stores built-in kinds as Go structs.
 	server bool
 	// served is how a server serves the kind; zero for objects in files.
 	served cluster.Kind
@@ -50,7 +50,7 @@ type Target struct {
 	newNamespace, awaits bool
 }
 
-// set sets the object. object has the values of a Secret.
+// set sets the target's object. The argument has the values of a Secret.
 func (t *Target) set(object map[string]any) {
 	t.stored, t.Object = object, secrets.Shown(object)
 }
@@ -73,7 +73,7 @@ func (t *Target) Stored() *Target {
 	return &with
 }
 
-// Like returns another version of the object, with the values of a Secret if Object has them.
+// Like returns tree, another version of the object. The result has the values of a Secret only if Object has them.
 func (t *Target) Like(tree map[string]any) map[string]any {
 	if t.values {
 		return tree
@@ -218,7 +218,7 @@ func (w *Desired) Read(ctx context.Context, p Place) (err error) {
 	return err
 }
 
-// Mark adds labels and annotations to the intent that the manager's tool adds to the document before it applies.
+// Mark adds to the intent the labels and annotations that the manager's tool adds to the document before it applies.
 func (w *Desired) Mark(marks document.Marks) {
 	w.marks, w.sent = marks, marks.Add(w.sent)
 	w.Tree = secrets.Shown(w.sent)

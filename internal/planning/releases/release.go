@@ -34,7 +34,7 @@ func (r *Release) added() document.Marks {
 // Mark returns a copy of a template's object with the labels and annotations that Helm adds.
 func (r *Release) Mark(tree map[string]any) map[string]any { return r.added().Add(tree) }
 
-// Has reports whether the labels and annotations of an object say that it belongs to the release.
+// Has reports whether the annotations of an object say that it belongs to the release.
 func (r *Release) Has(t *place.Target) bool {
 	u := &unstructured.Unstructured{Object: t.Stored().Object} // with the annotations of a Secret
 	found := labels.Set(u.GetAnnotations())

@@ -16,16 +16,16 @@ import (
 // kubernetes is a version of the k8s.io libraries, and the version of controller-runtime that requires it.
 type kubernetes struct{ version, controllerRuntime string }
 
-// maintained has the oldest and the newest version in go.mod files of released modules, and a version of each minor
-// between them.
+// maintained has the oldest and the newest version in go.mod files of released modules, and one version of each minor
+// version between them.
 var maintained = []kubernetes{{"v0.35.0", "v0.23.0"}, {"v0.36.3", "v0.24.1"}, {"v0.37.2", "v0.25.2"}}
 
 // compatibilityPage is the document with the table.
 const compatibilityPage = "doc/compatibility.md"
 
 // compatibility tests the released modules with the given minor versions of Kubernetes, such as 0.35, or with all
-// versions in maintained. It compares the results with the lines of the table, or writes the lines. It does not test a
-// module that requires a newer version.
+// versions in maintained. It compares the results with the lines of the table, or writes the lines. With each version,
+// it tests only the modules that do not require a newer version.
 func (all *modules) compatibility(minors []string, write bool) error {
 	page, err := os.ReadFile(filepath.Join(all.root, compatibilityPage))
 	if err != nil {
@@ -59,7 +59,8 @@ func (all *modules) compatibility(minors []string, write bool) error {
 }
 
 // testWith tests the modules that do not require a newer version than k. It tests them in a workspace that also has a
-// user's module at version k, and returns a line of the table. Random searches run only with the newest version.
+// user's module at version k, and returns a line of the table. It runs neither fuzz tests nor tests that need the
+// newest kinds.
 func (all *modules) testWith(k kubernetes) (line string, err error) {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {

@@ -47,7 +47,7 @@ func run(args []string) error {
 		return usage
 	}
 	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
-	write := flags.Bool("w", false, "tidy, compatibility: write what differs")
+	write := flags.Bool("w", false, "for tidy and compatibility: write the files that differ")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (all *modules) edit(m module, change func(file *modfile.File, other module)
 		return nil, err
 	}
 	if m.isReleased && len(file.Replace)+len(file.Exclude) > 0 {
-		return nil, fmt.Errorf("%s: has replace or exclude directives, which do not hold for whoever imports it", name)
+		return nil, fmt.Errorf("%s: has replace or exclude directives, which do not apply to importing modules", name)
 	}
 	for _, r := range slices.Clone(file.Require) {
 		i := slices.IndexFunc(all.list, func(m module) bool { return m.path == r.Mod.Path })
@@ -152,7 +152,7 @@ func at(version string) func(*modfile.File, module) error {
 // prepare sets the versions at which the modules require each other, and prints the commands that tag them.
 func (all *modules) prepare(version string) error {
 	if semver.Canonical(version) != version {
-		return fmt.Errorf("%q is no version, expected one as in v1.2.3", version)
+		return fmt.Errorf("%q is no version, expected one such as v1.2.3", version)
 	}
 	push := "git push --atomic origin"
 	fmt.Printf("git commit --all --message 'release: prepare %s'\n", version)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sizes prints the sizes of the programs for this machine by build flags, and the sizes of their parts with the tags of
-// a release, as two Markdown tables.
+// sizes prints two Markdown tables about the programs for this machine: their sizes with different build flags, and the
+// sizes of their parts if they are built with the tags of a release.
 func (all *modules) sizes() error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
