@@ -4,7 +4,7 @@
 //
 //	c, err := controllerruntime.NewClient(mgr.GetClient(), controllerruntime.Options{
 //		Config: mgr.GetConfig(), Cache: mgr.GetCache(), Metrics: metrics.Registry,
-//		Resolve:     rules.Resolve,        // of a policy.Policy, which gives up .spec.replicas
+//		Resolve:     rules.Resolve,        // rules is a policy.Policy that gives up .spec.replicas
 //		UpgradeFrom: []string{"widgets"}, // what CreateOrUpdate wrote in the last release
 //	})
 //	...
@@ -12,7 +12,7 @@
 //	err = c.Status().Apply(ctx, status, client.FieldOwner("widgets"))
 //
 // test/examples/controller is a complete controller. The client is a client.Client, and returns what the server would
-// return, so code that applies does not change.
+// return, so code that calls Apply does not change.
 //
 // # Skips
 //
@@ -28,7 +28,7 @@
 //
 // # Caches
 //
-// The cache stores a kind of the client's scheme as a Go struct, and other kinds as unstructured objects. If the cache
+// The cache stores an object as a Go struct if the client's scheme has its kind, otherwise unstructured. If the cache
 // strips managed fields (cache.TransformStripManagedFields), an apply is skipped as long as the cached object has the
 // resourceVersion of the server's response. Dry runs are then always sent, because a cached object without managed
 // fields can't show whether a dry run would change these.
@@ -38,6 +38,6 @@
 //	tenure_applies_total             applies by kind, dry_run and result: skipped, or why they were sent
 //	tenure_updates_total             updates (Options.MinimalUpdates) by result: patched, unchanged, or why sent whole
 //	tenure_apply_conflicts_total     applies with a conflict, by result: resolved or returned
-//	tenure_apply_differences_total   applies of Options.Shadow to which the server responded with another object
+//	tenure_apply_differences_total   applies sent by Options.Shadow: the response was not the object that a skip returns
 //	tenure_upgrades_total            objects with fields that moved to the Apply entry
 package controllerruntime

@@ -14,15 +14,15 @@
 //
 // # What moves
 //
-// An applier removes the fields that it owned and no longer applies. Client-side apply removes the fields in the
-// annotation that its next intent lacks. So the fields in the annotation must move to the applier. Fields that the
-// manager already applies, or applies next, move with them:
+// An applier removes the fields that it owned and no longer applies. Client-side apply removes a field if
+// the annotation has the field and the next intent lacks it. So the fields in the annotation must move to the applier.
+// Fields that the manager already applies, or applies next, move with them. From, Everything and Also are options:
 //
 //	held   = the paths in the annotation, in the manager's own Apply entry and in the next intent, and the containers of
 //	         all these paths
-//	moved  = for each Update entry of From: its fields in held, or all its fields with Everything; and for every
-//	         Update entry: its fields at or below a path of Also
-//	left   = the fields of the Update entries of From that do not move
+//	moved  = in each Update entry of a manager in From: the fields in held or, if Everything is set, all fields;
+//	         in each Update entry of any manager: the fields at or below a path in Also
+//	left   = the fields that do not move, in the Update entries of the managers in From
 //
 // Defaults that the server set are in the Update entry, but not in the annotation. They do not move, so no apply
 // removes them.
@@ -33,7 +33,7 @@
 //   - Only managed fields and the annotation change.
 //   - No field loses its last owner, except with Release.
 //   - Fields that move are removed from their entry. Other entries keep their bytes; empty entries are removed.
-//   - A container that an entry owns moves if it is in held, or if all fields of the entry in the container move.
+//   - A container that an entry owns moves if it is in held, or if all fields that the entry owns inside it move.
 //   - Equal inputs have equal results: the order, time and version of a new entry depend only on the annotation, the
 //     object's version and the entries whose fields move.
 package upgrade

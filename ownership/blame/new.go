@@ -135,8 +135,9 @@ func (r *Report) findWholes(cursors []cursor, obj map[string]any, typeAt func(st
 	}
 }
 
-// findMayOwn finds the entries that have another known version and own paths that the object lacks. At the object's
-// version, these may be the paths of fields that no entry seems to own. Servers ignore entries of unknown versions.
+// findMayOwn finds the entries that have another known version and own paths that the object lacks. Such a path
+// may belong to a field that has another path at the object's version and seems to have no owner there. Servers ignore
+// entries of unknown versions.
 func (r *Report) findMayOwn(o Options) {
 	for i := range r.Entries {
 		e := &r.Entries[i]

@@ -170,8 +170,8 @@ func (s *Store) apply(versions []*Version) {
 	s.record(versions, s.revision+int64(len(versions)))
 }
 
-// Append adds the writes of another store to the history. versions are all writes up to revision that are not in the
-// history yet. If Append is used, the store must have no other writes.
+// Append adds the writes of another store to the history. The parameter versions has all writes that are not in the
+// history yet, up to the revision. If Append is used, the store must have no other writes.
 func (s *Store) Append(versions []*Version, revision int64) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -225,8 +225,9 @@ func (s *Store) after(revision int64) int {
 	return sort.Search(len(s.log), func(i int) bool { return s.log[i].Revision > revision })
 }
 
-// Compact compacts the history up to a revision: earlier revisions can't be read any more. It waits for a running
-// commit. Otherwise it could drop a value that the commit keeps in memory because the file is about to lose it.
+// Compact compacts the history up to a revision: earlier revisions can't be read any more. It waits for a
+// running commit: the file is about to lose earlier values, so the commit keeps them in memory, and Compact must not
+// drop them.
 func (s *Store) Compact(revision int64) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
