@@ -102,8 +102,9 @@ var layers = []layer{
 	}},
 	{
 		"ownership/report",
-		[]string{"internal/printable", "internal/defaulted", "internal/fieldsets", "typed/fieldpath", "typed",
-			"managedfields", "ownership/advice", "ownership/blame", "ownership/internal/components", "fieldmanager", "upgrade"},
+		[]string{"internal/limits", "internal/printable", "internal/defaulted", "internal/fieldsets", "typed/fieldpath",
+			"typed", "managedfields", "ownership/advice", "ownership/blame", "ownership/internal/components", "fieldmanager",
+			"upgrade"},
 	},
 	{
 		"fieldmanager/fieldmanagertest",

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -89,7 +90,8 @@ func ToClientSide(ctx context.Context, obj runtime.Object, o ClientSideOptions) 
 			return Result{}, fmt.Errorf("empty object: %w", err)
 		}
 	}
-	intent.SetAnnotations(annotations)
+	// kubectl apply would not have written the annotations of other managers.
+	intent.SetAnnotations(labels.Merge(intent.GetAnnotations(), labels.Set{annotation: annotations[annotation]}))
 	updater := managedfields.KeyOf(to, metav1.ManagedFieldsOperationUpdate, version, "")
 	held := heldBy(t, empty, intent.Object).Union(owned)
 	entries, err := asUpdate(e.Entries.Without(key), updater, mine, held)

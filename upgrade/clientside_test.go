@@ -58,7 +58,11 @@ func TestToClientSide(t *testing.T) {
 	require.Len(t, operations, 3)
 
 	set(s.live.Object, map[string]any{"team": "blue"}, "metadata", "annotations")
+	s.apply("mesh", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {mesh: "on"}}}`)
 	r = moveBack(t, s.live, "flux")
+	require.Contains(t, managed(t, r.Object), `kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{}},`+
+		annotated+`}`, "annotations of others stay with them")
+	require.Contains(t, managed(t, r.Object), `mesh Apply {"f:metadata":{"f:annotations":{"f:mesh":{}}}}`)
 	require.NoError(t, json.Unmarshal(r.Patch, &operations))
 	require.Equal(t, "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", operations[0]["path"])
 

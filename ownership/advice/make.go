@@ -376,7 +376,7 @@ func UnknownVersion(o Objects, entry managedfields.Key) Suggestion {
 	}
 }
 
-// Undecodable drops the entries that can't be decoded; err is the error of one of them.
+// Undecodable drops the entries that can't be decoded; err says which entries they are.
 func Undecodable(o Objects, err error) Suggestion {
 	return Suggestion{
 		Why: fmt.Sprintf("%v; while such an entry exists, kube-apiserver refuses applies, and removes all managed "+

@@ -79,7 +79,7 @@
 // counts the request as a write of its manager. Dry runs are not writes: the caller must leave them out.
 //
 // Managed fields grow if, since the object was first observed, the number of entries has increased and the size has
-// increased by at least half and at least 1 KiB.
+// increased by at least half and at least 1 KiB. The finding stays, with the largest size, even if they shrink again.
 //
 // # Bounds
 //

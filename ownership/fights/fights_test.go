@@ -581,6 +581,28 @@ func TestFinding(t *testing.T) {
 	require.Zero(t, c.tracker.Objects())
 }
 
+// A finding of growth has the times and the size of the growth, not of later writes.
+func TestGrowth(t *testing.T) {
+	c := newCluster(t, configMaps, time.Minute, fights.Options{})
+	write := func(manager int) {
+		c.apply(fmt.Sprint("m", manager), data(fmt.Sprint("key-of-a-manager-", manager), "v"))
+	}
+	for i := 0; len(c.found) == 0; i++ {
+		write(i)
+	}
+	found := c.found[0]
+	require.Equal(t, c.found, c.tracker.Findings(c.now.Add(time.Hour)))
+	write(100)
+	larger := c.tracker.Findings(c.now)[0]
+	require.Equal(t, found.Since, larger.Since)
+	require.Greater(t, larger.Last, found.Last)
+	require.Equal(t, found.After.Entries+1, larger.After.Entries)
+	c.update("cleaner", func(tree map[string]any) {
+		tree["metadata"].(map[string]any)["managedFields"] = []any{}
+	})
+	require.Equal(t, []fights.Finding{larger}, c.tracker.Findings(c.now))
+}
+
 // The creator of a map does not write the fields that it lost, and does not write when it loses them.
 func TestChanges(t *testing.T) {
 	c := newCluster(t, configMaps, time.Second, fights.Options{})

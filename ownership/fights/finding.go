@@ -36,10 +36,11 @@ type Finding struct {
 	// before the first of these returns.
 	Turns   int `json:"-"`
 	Returns int `json:"returns,omitempty"`
-	// Since and Last are the times of the first and the last counted write.
+	// Since and Last are the times of the first and the last counted write; for growth, of the write that was found, and
+	// of the write that made the managed fields largest.
 	Since time.Time `json:"since"`
 	Last  time.Time `json:"last"`
-	// Before and After are the sizes of growing managed fields.
+	// Before and After are the sizes of growing managed fields: at first, and at most.
 	Before Size `json:"before,omitzero"`
 	After  Size `json:"after,omitzero"`
 }
@@ -150,8 +151,4 @@ func (h *history) idleFinding(side Side, times []time.Time) Finding {
 		Kind: IdleWriter, Object: h.object, Sides: []Participant{{Side: side}},
 		Since: times[0], Last: times[len(times)-1], Returns: len(times),
 	}
-}
-
-func (h *history) growthFinding(now Size, last time.Time) Finding {
-	return Finding{Kind: Growth, Object: h.object, Since: last, Last: last, Before: h.first, After: now}
 }

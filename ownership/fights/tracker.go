@@ -75,7 +75,7 @@ type history struct {
 	fields   map[string]*field // by path
 	idle     map[Side][]time.Time
 	first    Size
-	grown    bool // growth was reported
+	growth   *Finding // the largest growth so far, since it was first found; nil if there was none
 }
 
 // field is a field that was written.
@@ -165,9 +165,13 @@ func (t *Tracker) observe(next *snapshot, writer Side, when time.Time) []Finding
 	if isIdle && writer != Nobody {
 		found = append(found, h.idleWrite(writer, when, t.options)...)
 	}
-	if current := next.size(); !h.grown && h.first.growsTo(current) {
-		h.grown = true
-		found = append(found, h.growthFinding(current, when))
+	switch current := next.size(); {
+	case !h.first.growsTo(current):
+	case h.growth == nil:
+		h.growth = &Finding{Kind: Growth, Object: h.object, Since: when, Last: when, Before: h.first, After: current}
+		found = append(found, *h.growth)
+	case current.Bytes > h.growth.After.Bytes:
+		h.growth.After, h.growth.Last = current, when
 	}
 	return found
 }
@@ -191,8 +195,8 @@ func (t *Tracker) Findings(when time.Time) []Finding {
 				out = append(out, h.idleFinding(side, times))
 			}
 		}
-		if h.grown {
-			out = append(out, h.growthFinding(h.last.size(), when))
+		if h.growth != nil {
+			out = append(out, *h.growth)
 		}
 	}
 	slices.SortFunc(out, Finding.compare)

@@ -24,10 +24,11 @@
 //
 // LastWrite of a manager is the latest time of its entries. A server sets the time when the manager changes an object,
 // but not when an apply changes only ownership, or nothing. A manager is silent if its last write is longer ago than
-// Options.Silent. It may still apply every minute, so a suggestion to drop its entries is only a question. A report
-// does not suggest dropping the entries of a silent Kubernetes component, such as kube-controller-manager or kubelet,
-// and does not suggest upgrading the entries of any component. Times at or before 1970-01-01T00:00:00Z come from a
-// stopped clock and are ignored. A manager whose last write is in the future is not silent.
+// Options.Silent, and all its entries have times: servers set no time for writes through the scale subresource. A
+// silent manager may still apply every minute, so a suggestion to drop its entries is only a question. A report does
+// not suggest dropping the entries of a silent Kubernetes component, such as kube-controller-manager or kubelet, and
+// does not suggest upgrading the entries of any component. Times at or before 1970-01-01T00:00:00Z come from a stopped
+// clock and count as no times. A manager whose last write is in the future is not silent.
 //
 // Unowned fields are the leaves of an object, by its type, that are in no entry. Fields that only a server sets
 // (spec rule 2.7), and fields with their defaults, are not counted. Entries of all versions are compared by path,

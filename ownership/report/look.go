@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
+	"github.com/tenure-ssa/tenure/internal/limits"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -25,14 +26,15 @@ type look struct {
 	kind    *kindTally
 	example Example
 
-	fields     int
-	unreadable bool
-	isClient   bool
-	gone       int                       // number of entries
-	ancient    int                       // number of fields
-	twofold    int                       // number of fields
-	owners     map[string]*fieldpath.Set // the fields of all entries of a manager
-	others     managedfields.Entries     // the entries of other versions than the object's
+	fields       int
+	isUnreadable bool // some entries can't be read or decoded
+	isDroppable  bool // a drop removes these entries
+	isClient     bool
+	gone         int                       // number of entries
+	ancient      int                       // number of fields
+	twofold      int                       // number of fields
+	owners       map[string]*fieldpath.Set // the fields of all entries of a manager
+	others       managedfields.Entries     // the entries of other versions than the object's
 }
 
 // readEntries analyzes the entries of the object.
@@ -42,17 +44,15 @@ func (l *look) readEntries() {
 	}
 	list, err := managedfields.Read(l.u)
 	if err != nil {
-		l.unreadable = true
-		return
+		list = readableEntries(l.u.Object)
 	}
+	l.isUnreadable = err != nil || list.Err() != nil
+	l.isDroppable = err == nil && l.isUnreadable
 	trees := list.EncodeTree() // EncodeTree sorts list, too
 	for i := range list {
 		e := &list[i]
 		l.example.Entries++
-		set, err := e.FieldSet()
-		if err != nil {
-			l.unreadable = true
-		}
+		set := e.Owned()
 		if e.APIVersion != l.u.GetAPIVersion() {
 			l.others = append(l.others, *e)
 		}
@@ -76,6 +76,21 @@ func (l *look) readEntries() {
 		l.owners[e.Manager] = l.owners[e.Manager].Union(set)
 		l.isClient = l.isClient || e.Manager == upgrade.ClientSideManager
 	}
+}
+
+// readableEntries returns the entries that can be read, if other entries of the object can't be read.
+func readableEntries(tree map[string]any) (out managedfields.Entries) {
+	value, _ := managedfields.Of(tree)
+	list, _ := value.([]any)
+	if len(list) > limits.MaxEntries {
+		return nil
+	}
+	for i := range list {
+		if e, err := managedfields.ReadEntry(list[i], i); err == nil {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // addEntry adds an entry to the tally of its manager, and returns the tally.
@@ -105,6 +120,8 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 		if m.LastWrite == nil || written.After(*m.LastWrite) {
 			m.LastWrite = &written
 		}
+	} else {
+		m.timeless = true
 	}
 	if e.Manager == managedfields.Ancient {
 		l.ancient += fields
@@ -116,7 +133,9 @@ func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally 
 			a.Oldest = &written
 		}
 	}
-	l.addVersion(e, fields)
+	if _, err := e.FieldSet(); err == nil { // other entries are dropped as undecodable
+		l.addVersion(e, fields)
+	}
 	return m
 }
 
@@ -237,8 +256,11 @@ func (l *look) sum() {
 	k.add(totals)
 	k.Unowned += e.Unowned
 	k.Shared += e.Shared
-	if l.unreadable {
+	if l.isUnreadable {
 		t.Unreadable++
+	}
+	if l.isDroppable {
+		r.undecodable[e.Kind]++
 	}
 	add := func(f Finding, c *Count, fields int) {
 		if fields > 0 {

@@ -59,12 +59,15 @@ type Report struct {
 	kinds    map[string]*kindTally
 	gone     map[GoneVersion]Totals // in the keys, Entries and Fields are 0
 	ancient  map[string]bool        // kinds
-	examples map[Finding][]scored
+	// undecodable has the numbers of objects with entries that a drop removes because they can't be decoded, by kind.
+	undecodable map[string]int
+	examples    map[Finding][]scored
 }
 
 type managerTally struct {
 	Manager
 	operations, kinds map[string]bool
+	timeless          bool               // an entry has no time, so it may have been written just now
 	movable           map[string]movable // by kind
 	mixed             map[string]bool    // kinds in which an upgrade would also change objects without movable fields
 }
@@ -122,7 +125,8 @@ func New(o Options) *Report {
 	o.Applier = cmp.Or(o.Applier, "kubectl")
 	r := &Report{
 		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
-		gone: map[GoneVersion]Totals{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
+		gone: map[GoneVersion]Totals{}, ancient: map[string]bool{}, undecodable: map[string]int{},
+		examples: map[Finding][]scored{},
 	}
 	r.total.Now = o.Now
 	return r
@@ -166,7 +170,7 @@ func (r *Report) Summary() *Summary {
 		m := t.Manager
 		m.Operations = slices.Sorted(maps.Keys(t.operations))
 		m.Kinds = slices.Sorted(maps.Keys(t.kinds))
-		m.Silent = m.LastWrite != nil && r.options.Now.Sub(*m.LastWrite) > r.options.Silent
+		m.Silent = m.LastWrite != nil && !t.timeless && r.options.Now.Sub(*m.LastWrite) > r.options.Silent
 		s.Managers = append(s.Managers, m)
 	}
 	slices.SortFunc(s.Managers, func(a, b Manager) int {

@@ -120,6 +120,7 @@ func TestSuggestedDrops(t *testing.T) {
 		{"before-zero", "0001-01-01T00:00:01Z", "as above", false, false},
 		{"fast-clock", "2031-01-01T00:00:00Z", "a time in the future is no silence", false, false},
 		{"no-time", "", "nothing tells when it wrote", false, false},
+		{"scaler", "2022-01-01T00:00:00Z", "nothing tells when it scaled", false, false},
 		{"active", "2026-06-30T00:00:00Z", "it wrote yesterday", false, false},
 	} {
 		t.Run(row.manager, func(t *testing.T) {
@@ -127,11 +128,18 @@ func TestSuggestedDrops(t *testing.T) {
 				"manager": row.manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
 				"fieldsV1": map[string]any{"f:data": map[string]any{"f:a": map[string]any{}}},
 			}
+			entries := []any{entry}
 			if row.time != "" {
 				entry["time"] = row.time
 			}
+			if row.manager == "scaler" {
+				entries = append(entries, map[string]any{
+					"manager": row.manager, "operation": "Update", "apiVersion": "v1", "subresource": "scale",
+					"fieldsType": "FieldsV1", "fieldsV1": map[string]any{},
+				})
+			}
 			tree := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"},
-				"metadata": map[string]any{"name": "a", "managedFields": []any{entry}}}
+				"metadata": map[string]any{"name": "a", "managedFields": entries}}
 			s := summarize(options(), report.Object{Tree: tree, Types: openapi.Builtin()})
 			require.Equal(t, row.isSilent, s.Managers[0].Silent, row.why)
 			require.Equal(t, row.isAsked, strings.Contains(encoded(t, s.Suggestions), "is it gone?"), row.why)

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/ownership/internal/components"
@@ -32,6 +34,14 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 		objects, fields := r.managers[m.Name].toUpgrade()
 		out = append(out, advice.Twofold(objects, m.Name, fields))
 	}
+	if kinds := slices.Sorted(maps.Keys(r.undecodable)); len(kinds) > 0 {
+		objects := 0
+		for _, n := range r.undecodable {
+			objects += n
+		}
+		out = append(out, advice.Undecodable(advice.Objects{Kinds: kinds}, fmt.Errorf("%s entries that can't be decoded",
+			printable.Counted(objects, "object has", "objects have"))))
+	}
 	for _, g := range s.Gone {
 		if g.Operation == string(metav1.ManagedFieldsOperationUpdate) {
 			out = append(out, advice.GoneVersion(g.Kind, g.Manager, g.APIVersion, g.Entries))
@@ -53,8 +63,8 @@ func (r *Report) suggestions(s *Summary) []advice.Suggestion {
 			out = append(out, advice.Inspect(list[0].object(), why))
 		}
 	}
-	addWorst(FoundUnowned, "most of the fields that nobody owns are here: an apply removes them only with the list "+
-		"item or map around them")
+	addWorst(FoundUnowned, "most of the fields that nobody owns, apart from defaults, are here: an apply removes them "+
+		"only with the list item or map around them")
 	addWorst(FoundShared, "most of the fields with several owners are here: such a field stays until all of its owners "+
 		"drop it")
 	return out

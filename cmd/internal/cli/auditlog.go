@@ -73,6 +73,14 @@ func (e *auditEvent) manager() string {
 	return cmp.Or(e.query().Get("fieldManager"), managedfields.ManagerFromUserAgent(e.Agent))
 }
 
+// namespace returns the namespace that contains the object; "" if the object is cluster-scoped.
+func (e *auditEvent) namespace() string {
+	if e.ObjectRef.Group == "" && e.ObjectRef.Resource == "namespaces" {
+		return "" // the reference has the Namespace's own name
+	}
+	return e.ObjectRef.Namespace
+}
+
 // side returns the writer. For a patch, the operation is empty, because the event does not contain the patch's type.
 func (e *auditEvent) side() fights.Side {
 	side := fights.Side{Manager: e.manager(), Subresource: e.ObjectRef.Subresource}
@@ -196,8 +204,7 @@ func (w *watcher) nextWrite(l *auditLog) (*auditEvent, error) {
 }
 
 // readAuditEvent decodes an event. It returns nil if the event is not a write, if it contains no object, or if the
-// object is in a namespace other than the command line's. As in a watch, cluster-scoped objects are not excluded by the
-// command line's namespace.
+// object is not in the command line's namespace.
 func (w *watcher) readAuditEvent(line []byte) (*auditEvent, error) {
 	e := &auditEvent{}
 	if json.Unmarshal(line, e) != nil {
@@ -209,7 +216,7 @@ func (w *watcher) readAuditEvent(line []byte) (*auditEvent, error) {
 	switch {
 	case !e.isWrite():
 		return nil, nil
-	case w.namespace != "" && e.ObjectRef.Namespace != "" && e.ObjectRef.Namespace != w.namespace:
+	case w.namespace != "" && e.namespace() != w.namespace:
 		return nil, nil
 	case len(e.Response) == 0:
 		w.bodiless[schema.GroupResource{Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource}.String()] = true

@@ -45,8 +45,9 @@ func newReport(env *process.Env) *cobra.Command {
 number of fields, the kinds, the size of managed fields and the time of the last
 write. It also shows objects that are still applied client-side, and the effect of
 their migration; entries of versions that are no longer served; silent managers,
-which have not written for the duration of --silent; unowned and shared fields; and
-entries that were merged into ancient-changes. It ends with suggested commands.
+which have not written for the duration of --silent; fields with several owners, and
+fields without an owner, apart from defaults; and entries that were merged into
+ancient-changes. It ends with suggested commands.
 
 Report reads objects of KIND, or of all kinds that can be listed. It reads one
 namespace (-n; the default is the kubeconfig's namespace) or, with -A, all

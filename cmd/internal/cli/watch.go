@@ -59,12 +59,13 @@ change anything can be found only in an audit log, because a watch has no events
 them.
 
 Without KIND, it watches all kinds that can be listed, in the namespace of -n or of
-the kubeconfig or, with -A, in all namespaces. With --audit-log it reads an audit
-log of an API server instead, with all namespaces unless -n names one. The audit
-policy must have the level RequestResponse for the kinds in question. A write to the
-scale subresource of a built-in kind is treated as a write of .spec.replicas, if the
-log has an earlier write of the object. Writes to the scale subresources of custom
-resources are ignored, because their replicas may have another path.
+the kubeconfig or, with -A, in all namespaces and outside of namespaces. With
+--audit-log it reads an audit log of an API server instead: all objects or, with -n,
+the objects of one namespace. The audit policy must have the level RequestResponse
+for the kinds in question. A write to the scale subresource of a built-in kind is
+treated as a write of .spec.replicas, if the log has an earlier write of the object.
+Writes to the scale subresources of custom resources are ignored, because their
+replicas may have another path.
 
 On a terminal, a table of the findings is redrawn in place; if it does not fit, the
 rest is printed at the end. If stdout is not a terminal, each finding is printed on
@@ -177,6 +178,9 @@ func (f *watchFlags) watch(ctx context.Context, args []string, w *watcher) error
 		namespace, err := f.namespaceIn(c, f.all)
 		if err != nil {
 			return err
+		}
+		if namespace != "" && len(args) == 0 {
+			kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced })
 		}
 		s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
 		return w.follow(ctx, c.Client, following{kinds, s, len(args) > 0, f.duration})

@@ -82,7 +82,7 @@ func (p Palette) writeManagers(w io.Writer, s *report.Summary) {
 		m := &s.Managers[i]
 		last := "-"
 		if m.LastWrite != nil {
-			last = duration.HumanDuration(max(0, s.Now.Sub(*m.LastWrite))) // 0s if a clock was ahead
+			last = duration.HumanDuration(s.Now.Sub(*m.LastWrite))
 		}
 		paint := color.Attribute(0)
 		if m.Silent {
@@ -143,7 +143,8 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	add("gone versions", s.GoneIn, "%s", strings.Join(versions, ", "))
-	add("unowned fields", s.Unowned.Objects, "%s", printable.Counted(s.Unowned.Fields, "field", "fields"))
+	add("unowned fields", s.Unowned.Objects, "%s; defaults are not counted",
+		printable.Counted(s.Unowned.Fields, "field", "fields"))
 	add("shared fields", s.Shared.Objects, "%s", printable.Counted(s.Shared.Fields, "field", "fields"))
 	since := ""
 	if s.Ancient.Oldest != nil {
