@@ -46,7 +46,7 @@ type ServerSideOptions struct {
 	// Manager's entry for the same subresource. Fields of scale move to the entry for the main resource, unless Manager
 	// applies only through scale.
 	Subresource string
-	// Intent is the next intent of Manager, whose fields move, too. If Intent is nil, the preview uses the expected
+	// Intent is what Manager applies next; the fields in it move, too. If Intent is nil, the preview uses the expected
 	// intent. If client-side apply applied last, the expected intent is the intent in the annotation; otherwise, it has
 	// the fields that Manager already applies.
 	Intent runtime.Object

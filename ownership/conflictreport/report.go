@@ -36,7 +36,7 @@ type Report struct {
 	Ways []WayOut `json:"ways,omitempty"`
 	// Unavailable are the ways that do not exist for these conflicts. Their Why is the reason, and their Intent is nil.
 	Unavailable []WayOut `json:"unavailable,omitempty"`
-	// Suggestions are other actions: moves that end conflicts, and edits of the manifest that a way out needs.
+	// Suggestions are other actions: moves of ownership that end conflicts, and edits that the manifest needs.
 	Suggestions []advice.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -63,7 +63,7 @@ type Loss struct {
 }
 
 // New returns the conflicts of an apply with the ways out of them: to force all conflicts, to give up all or, if live
-// has a value for any of them, to share all. New takes the arguments of [plans.New]; what is the name of the object. A
+// has a value for any of them, to share all. New takes the arguments of [plans.New], and the object's name in what. A
 // way that [plans.Resolve] rejects is in Unavailable. If options.Found has conflicts, New returns them even if there is
 // no plan, for example because of [plans.ErrPrecondition].
 func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtime.Object, what string,

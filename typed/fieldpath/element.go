@@ -127,9 +127,9 @@ func (e Element) Text() string { return e.text }
 // Equal reports whether e and o select the same child.
 func (e Element) Equal(o Element) bool { return e == o }
 
-// Compare orders elements by kind. Within a kind, fields are ordered by name; keys by the names and values of their
-// fields in turn; values as upstream orders the items of a set ([plain.Compare]); positions by number. The result is 0
-// if and only if the elements are equal.
+// Compare orders elements by kind. Within a kind, fields are ordered by name, and positions by number. Keys are
+// compared field by field, each by name and then by value. Values have upstream's order of the items of a set
+// ([plain.Compare]). The result is 0 if and only if the elements are equal.
 func (e Element) Compare(o Element) int {
 	if e.kind != o.kind {
 		return int(e.kind) - int(o.kind)

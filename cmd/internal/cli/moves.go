@@ -140,7 +140,7 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 	var flags moveFlags
 	var from, to keyFlags
 	fields := chosenFields{all: !v.choosesFields}
-	use := v.name + " KIND[/NAME] [NAME…] | --live FILE"
+	use := v.name + " (KIND[/NAME] [NAME…] | --live FILE)"
 	if v.from != "" {
 		use += " --from NAME"
 	}
@@ -237,8 +237,8 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 const moveHelp = `
 Objects are chosen as for blame (see tenure blame --help). A preview shows which
 managers gain and lose which fields, and which fields their next applies will delete
-or take back. The values of fields do not change, except that upgrade removes the
-last-applied annotation, and downgrade sets it. In a cluster or a store, the command
+or take back. Values do not change, except that tenure upgrade removes the last-applied
+annotation, and tenure downgrade sets it. In a cluster or a store, the command
 asks for confirmation before it writes. If an object has changed since the preview,
 and its preview would now be different, the command does not write the object. With
 several objects, objects that need no change are only counted; --show-unchanged

@@ -32,8 +32,8 @@ type Answer struct {
 }
 
 // Ask sends a dry run of the apply of the intent to the server. Conflicts are part of the Answer; Ask returns an error
-// for conflicts only if their values can't be read. The argument known has the conflicts of the intent's plan; it is
-// nil if there is no plan.
+// for conflicts only if their values can't be read. The conflicts of the intent's plan are in known, which is nil
+// if there is no plan.
 func (w *Desired) Ask(
 	ctx context.Context, p Place, force bool, subresource string, known conflicts.Conflicts,
 ) (Answer, error) {
@@ -54,8 +54,8 @@ func (w *Desired) Ask(
 }
 
 // conflictsOf returns the conflicts of a server's 409, with the values of both sides. They may include conflicts that
-// the plan could not find. A path has the version of the owner's entry, so the live value is read from the object at
-// that version.
+// the plan could not find. The path of a conflict is a path at the version of the owner's entry, so the live value
+// is read from the object at that version.
 func (w *Desired) conflictsOf(
 	ctx context.Context, p Place, err error, known conflicts.Conflicts,
 ) (out conflicts.Conflicts, _ error) {
@@ -106,7 +106,7 @@ func (w *Desired) readAt(ctx context.Context, p Place, apiVersion string) (map[s
 }
 
 // OtherVersions returns the entries of an object that a plan can't compare: entries of other managers at other
-// versions, if the kind can't be converted here. Only a server knows which fields in these entries an apply takes over.
+// versions, if the kind can't be converted here. Only a server knows which of their fields an apply takes over.
 func (w *Desired) OtherVersions(object map[string]any) (out []metav1.ManagedFieldsEntry) {
 	if object == nil || w.Converter() != nil {
 		return nil
