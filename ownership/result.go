@@ -171,7 +171,7 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 		}
 	})
 	if err == nil && m.Options().Converter == nil {
-		edited, err = withoutStatus(edited, version)
+		edited, err = WithoutOtherStatus(edited, version)
 	}
 	if err == nil {
 		options := e.mover.Plan
@@ -218,9 +218,9 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 	return n
 }
 
-// withoutStatus returns an object without the entries of other versions that own only fields of the status. No apply to
-// the main resource changes the status, so nothing depends on these entries.
-func withoutStatus(edited runtime.Object, version string) (runtime.Object, error) {
+// WithoutOtherStatus returns an object without the entries of other versions that own only fields of the status. No
+// apply to the main resource changes the status, so its plan at a version need not compare these entries.
+func WithoutOtherStatus(edited runtime.Object, version string) (runtime.Object, error) {
 	entries, err := managedfields.Read(edited)
 	if err != nil {
 		return nil, err
