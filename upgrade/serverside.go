@@ -269,7 +269,7 @@ type VersionsError struct {
 	Err      error
 }
 
-func (e *VersionsError) Error() string { return e.Err.Error() }
+func (e *VersionsError) Error() string { return fmt.Sprint(e.Err) }
 
 // Unwrap returns Err.
 func (e *VersionsError) Unwrap() error { return e.Err }
