@@ -170,7 +170,7 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 			n.Uncompared = &UncomparedError{Removes: isPrune}
 		}
 	})
-	if err == nil && m.Options().Converter == nil {
+	if err == nil && m.Options().Converter == nil && key.Subresource == "" {
 		edited, err = WithoutOtherStatus(edited, version)
 	}
 	if err == nil {
@@ -182,20 +182,20 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 		n.Err = err
 		return n
 	}
-	var changed *fieldpath.Set
 	if n.Uncompared != nil {
 		n.Uncompared.Entries = e.others(edited, key, version)
 	}
-	isKnown := n.Uncompared == nil || !n.Uncompared.Removes
-	if isKnown {
-		changed = n.changed()
-	}
-	for _, change := range n.Plan.Ownership {
-		if change.Manager == key {
-			n.Regains = change.Gains
+	if n.Uncompared != nil && n.Uncompared.Removes {
+		for _, change := range n.Plan.Ownership {
+			if change.Manager == key {
+				n.Regains = change.Gains
+			}
 		}
+		return n
+	}
+	changed := n.changed()
+	for _, change := range n.Plan.Ownership {
 		switch {
-		case !isKnown:
 		case change.Manager == key && change.From == "":
 			// The merged object still has a list whose last item was removed, so Removes lacks the list. A server does
 			// not store this empty list, so Gone has it.
@@ -206,8 +206,8 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 		case !change.Removes.IsEmpty():
 			n.Others = append(n.Others, change)
 		}
-		if change.Manager == key && isKnown {
-			n.Keeps = change.Loses.Difference(n.Deletes.Union(n.Defaults))
+		if change.Manager == key {
+			n.Regains, n.Keeps = change.Gains, change.Loses.Difference(n.Deletes.Union(n.Defaults))
 		}
 	}
 	if !n.Gone.IsEmpty() {

@@ -532,7 +532,7 @@ func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Objec
 		isUncompared = isUncompared || errors.As(warning.Err, &other)
 	}
 	fields, err := fieldmanager.New(w.Fields.Kind(), w.Types, with)
-	if err == nil && with.Converter == nil {
+	if err == nil && with.Converter == nil && with.Subresource == "" {
 		live, err = ownership.WithoutOtherStatus(live, w.Kind.GroupVersion().String())
 	}
 	if err != nil {
