@@ -113,6 +113,12 @@ func (e *Edit) CheckVersions(entries ...managedfields.Entry) error {
 
 // Manager returns a field manager for writes of the object at a version.
 func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager, error) {
+	return e.warnedManager(version, subresource, nil)
+}
+
+// warnedManager is like Manager, but the field manager calls warn, if it is not nil, with its warnings.
+func (e *Edit) warnedManager(version, subresource string, warn func(fieldmanager.Warning)) (
+	*fieldmanager.FieldManager, error) {
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
 		return nil, err
@@ -123,6 +129,9 @@ func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager,
 		options = e.mover.Options(kind, subresource)
 	}
 	options.Subresource = subresource
+	if warn != nil {
+		options.Warnings = warn
+	}
 	return fieldmanager.New(kind, e.mover.Types, options)
 }
 

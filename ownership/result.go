@@ -2,12 +2,16 @@ package ownership
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/lastapplied"
@@ -69,9 +73,36 @@ type Next struct {
 	Regains *fieldpath.Set
 	// Plan is the complete plan; nil if Err is set.
 	Plan *plans.Plan
+	// Uncompared says what is not known about the apply, because there are entries of other versions and no converter;
+	// nil if all is known. If the removed fields are not known, Deletes, Gone, Others, Keeps and Defaults are nil.
+	Uncompared *UncomparedError
 	// Err is the reason why there is no plan: the version of the entry is unknown, live can't be converted to it, or
 	// live has a value that no intent may have.
 	Err error
+}
+
+// UncomparedError says what is not known about an apply, because entries of other versions can't be compared with it.
+type UncomparedError struct {
+	// Removes is true if it is not known what the apply removes; if it is false, only the conflicts are not known.
+	Removes bool
+	Entries managedfields.Entries // of other versions; they may own the removed or changed fields
+}
+
+func (e *UncomparedError) Error() string {
+	what := "which conflicts the next apply has"
+	if e.Removes {
+		what = "what the next apply removes"
+	}
+	return what + " is not known, " + e.Reason()
+}
+
+// Reason names the entries.
+func (e *UncomparedError) Reason() string {
+	var entries []string
+	for _, entry := range e.Entries {
+		entries = append(entries, fmt.Sprintf("the entry of %s is at %s", entry.Key, entry.APIVersion))
+	}
+	return "because " + strings.Join(entries, ", and ")
 }
 
 // planAll plans the next applies of all appliers whose fields changed, and sets ClientSide.
@@ -133,7 +164,15 @@ func (e *Edit) clientSide(set *fieldpath.Set, version string) *fieldpath.Set {
 // Next plans the apply of an intent to the edited object, by the manager of an Apply entry.
 func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string, intent runtime.Object) Next {
 	n := Next{Manager: key}
-	m, err := e.Manager(version, key.Subresource)
+	m, err := e.warnedManager(version, key.Subresource, func(w fieldmanager.Warning) {
+		if other := (*fieldmanager.NoConverterError)(nil); errors.As(w.Err, &other) {
+			isPrune := w.Manager == key || n.Uncompared != nil && n.Uncompared.Removes
+			n.Uncompared = &UncomparedError{Removes: isPrune}
+		}
+	})
+	if err == nil && m.Options().Converter == nil && key.Subresource == "" {
+		edited, err = WithoutOtherStatus(edited, version)
+	}
 	if err == nil {
 		options := e.mover.Plan
 		options.Manager = key.Manager
@@ -141,6 +180,17 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 	}
 	if err != nil {
 		n.Err = err
+		return n
+	}
+	if n.Uncompared != nil {
+		n.Uncompared.Entries = e.others(edited, key, version)
+	}
+	if n.Uncompared != nil && n.Uncompared.Removes {
+		for _, change := range n.Plan.Ownership {
+			if change.Manager == key {
+				n.Regains = change.Gains
+			}
+		}
 		return n
 	}
 	changed := n.changed()
@@ -166,6 +216,32 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 		}
 	}
 	return n
+}
+
+// WithoutOtherStatus returns an object without the entries of other versions that own only fields of the status. No
+// apply to the main resource changes the status, so its plan at a version need not compare these entries.
+func WithoutOtherStatus(edited runtime.Object, version string) (runtime.Object, error) {
+	entries, err := managedfields.Read(edited)
+	if err != nil {
+		return nil, err
+	}
+	status := fieldpath.NewSet(fieldpath.NewPath("status"))
+	left := slices.DeleteFunc(slices.Clone(entries), func(entry managedfields.Entry) bool {
+		owned, err := entry.FieldSet()
+		return err == nil && entry.APIVersion != version && owned.RecursiveDifference(status).IsEmpty()
+	})
+	if len(left) == len(entries) || len(left) == 0 { // without entries, before-first-apply would own everything
+		return edited, nil
+	}
+	return left.Into(edited)
+}
+
+// others returns the entries of an object that have other versions than the given one, except the entry of a key.
+func (e *Edit) others(object runtime.Object, key managedfields.Key, version string) managedfields.Entries {
+	entries, _ := managedfields.Read(object) // they have been read before
+	return slices.DeleteFunc(entries, func(entry managedfields.Entry) bool {
+		return entry.Key == key || entry.APIVersion == version || e.CheckVersions(entry) != nil
+	})
 }
 
 // around returns the paths of set at or below which leaves has a path.

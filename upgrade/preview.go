@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
@@ -32,10 +33,14 @@ type Preview struct {
 	// Removed are the fields that the next apply removes. The next apply applies Intent or, without it, the expected
 	// intent (see [ServerSideOptions]). Next is the error that this apply returns without force. If Next is a
 	// conflicts.Conflicts, Removed has the fields that the apply with force removes. For any other error, Removed is
-	// nil. IsKnown reports whether the next apply is known; if it is not, Removed and Next are nil.
+	// nil. IsKnown reports whether it is known what the next apply removes; if it is not, Removed is nil.
 	Removed *fieldpath.Set
 	Next    error
 	IsKnown bool
+	// Unknown says what is not known about the next apply, and why; nil if all is known. If more would be known for the
+	// object at another version, ReadAt is this version.
+	Unknown error
+	ReadAt  string
 	// Plan is the plan of the next apply with force, at the version of the intent; nil if the apply fails or is not known.
 	Plan *plans.Plan
 	// Gone are the maps and lists that the next apply removes although they contain fields that are neither in Removed
@@ -46,8 +51,9 @@ type Preview struct {
 	// IsExpected is true if only the expected intent is known. If the actual intent then has a field that is in
 	// Removed, the next apply sets the field and does not remove it.
 	IsExpected bool
-	// Sets are the moved fields whose values the next apply changes. They are not in Removed.
-	Sets *fieldpath.Set
+	// Sets are the moved fields whose values the next apply changes. They are not in Removed. Merged are the moved list
+	// items that have duplicates: the next apply leaves one item.
+	Sets, Merged *fieldpath.Set
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
 	// (spec rule 4.2). Lost is nil if Removed is nil.
@@ -96,13 +102,10 @@ func (m *move) previewOthers() {
 
 // previewApply plans the next apply, if it is known.
 func (m *move) previewApply(updated runtime.Object) {
-	if m.intent == nil || m.Types == nil || m.target.Subresource != "" {
+	if m.preview.Unknown = m.unplanned(); m.preview.Unknown != nil {
 		return
 	}
 	version := m.intent.GetAPIVersion()
-	if _, err := m.Extract(nil, version, ""); err != nil {
-		return // only a server knows the version, or can convert the object to it
-	}
 	m.preview.IsKnown, m.preview.IsExpected = true, m.Intent == nil
 	next := m.Next(updated, m.target.Key, version, m.intent)
 	if m.preview.Next = next.Err; next.Err != nil {
@@ -111,8 +114,14 @@ func (m *move) previewApply(updated runtime.Object) {
 	if len(next.Plan.Conflicts) > 0 {
 		m.preview.Next = next.Plan.Conflicts
 	}
+	if next.Uncompared != nil {
+		m.preview.Unknown, m.preview.IsKnown = next.Uncompared, !next.Uncompared.Removes
+	}
 	removed := next.Deletes
-	m.preview.Plan, m.preview.Removed, m.preview.Lost = next.Plan, removed, next.Keeps.Union(next.Defaults)
+	m.preview.Removed, m.preview.Lost = removed, next.Keeps.Union(next.Defaults)
+	if m.preview.IsKnown {
+		m.preview.Plan = next.Plan
+	}
 	for _, c := range next.Others {
 		part := managedfields.NewEntry(c.Manager, c.Version, nil, nil)
 		m.preview.Taken = appendPart(m.preview.Taken, &part, c.Removes)
@@ -122,7 +131,8 @@ func (m *move) previewApply(updated runtime.Object) {
 	}
 	moved := fieldpath.UnionOf(m.moved...).Difference(fieldpath.NewSet(annotationPath))
 	m.preview.Gone = next.Gone
-	sets := modified(next.Plan).Intersection(moved)
+	sets, merged := modified(next.Plan)
+	sets, m.preview.Merged = sets.Intersection(moved), merged.Intersection(moved)
 	// A field in removed and in sets is removed by the apply, and then gets its default. If the intent is only
 	// expected, the field is listed in Removed, because the actual intent may set it. Otherwise, it is listed in Sets.
 	if m.preview.IsExpected {
@@ -131,6 +141,33 @@ func (m *move) previewApply(updated runtime.Object) {
 		m.preview.Removed = removed.Difference(sets)
 	}
 	m.preview.Sets = sets
+}
+
+// unplanned returns the reason why the next apply can't be planned; nil if it can. It also sets ReadAt.
+func (m *move) unplanned() (err error) {
+	version := m.target.APIVersion // of the intent that the manager's entry has
+	if m.intent != nil {
+		version = m.intent.GetAPIVersion()
+	}
+	if m.intent != nil || m.exists {
+		_, err = m.Extract(nil, version, "")
+	}
+	const unknown = "what the next apply removes is not known"
+	var other *fieldmanager.NoConverterError
+	switch {
+	case m.target.Subresource != "":
+		return fmt.Errorf("%s, because it is an apply through %q", unknown, m.target.Subresource)
+	case m.Types == nil:
+		return errors.New(unknown + ", because the types of the kind are not known")
+	case errors.As(err, &other):
+		m.preview.ReadAt = version
+		return fmt.Errorf("%s, because the intent is at %s, and the object was read at %s", unknown, version, m.version)
+	case err != nil:
+		return fmt.Errorf("%s: %w", unknown, err)
+	case m.intent == nil:
+		return errors.New(unknown + " without the intent")
+	}
+	return nil
 }
 
 // notDefault returns the fields of an entry whose values are not their defaults. If the entry has another version than
@@ -147,16 +184,22 @@ func (m *move) notDefault(e *managedfields.Entry) *fieldpath.Set {
 	return defaulted.Without(t, tree, e.Owned().Leaves(), m.Plan.Defaulter)
 }
 
-// modified returns the fields to which an apply gives other values. If an apply removes a field whose value equals its
-// default, the server sets the same value again, and the field is not modified.
-func modified(plan *plans.Plan) *fieldpath.Set {
-	var paths []fieldpath.Path
+// modified returns the fields to which an apply gives other values, and the items whose duplicates it replaces by one
+// item. If an apply removes a field whose value equals its default, the server sets the same value again, and the field
+// is not modified.
+func modified(plan *plans.Plan) (fields, merged *fieldpath.Set) {
+	var paths, items []fieldpath.Path
 	for change := range plan.Changes() {
-		if change.Kind == plans.Modified {
+		_, isList := change.Before.([]any)
+		switch {
+		case change.Kind != plans.Modified:
+		case isList && !change.Path[len(change.Path)-1].IsField(): // the duplicates of an item
+			items = append(items, change.Path)
+		default:
 			paths = append(paths, change.Path)
 		}
 	}
-	return fieldpath.NewSet(paths...)
+	return fieldpath.NewSet(paths...), fieldpath.NewSet(items...)
 }
 
 // removed returns what the next apply removes: first Gone and the items in Removed, then the other fields in Removed.
@@ -195,6 +238,9 @@ func (p Preview) Render(w io.Writer, what string) error {
 	if p.LastApplied.Manager != "" {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
+	if p.Unknown != nil {
+		r.printf("%s\n", printable.Text(p.Unknown.Error()))
+	}
 	if wholes, others := p.removed(); !wholes.IsEmpty() || !others.IsEmpty() {
 		r.printf("removed by the next apply%s\n", p.unless(", or set to the value in its manifest"))
 		r.fields("  ", wholes)
@@ -204,6 +250,10 @@ func (p Preview) Render(w io.Writer, what string) error {
 	if !p.Sets.IsEmpty() {
 		r.printf("set to another value by the next apply\n")
 		r.fields("  ", p.Sets.Leaves())
+	}
+	if !p.Merged.IsEmpty() {
+		r.printf("duplicates that become one item with the next apply\n")
+		r.fields("  ", p.Merged)
 	}
 	if !p.Lost.IsEmpty() {
 		r.printf("kept by the next apply, but no longer owned\n")
@@ -254,10 +304,11 @@ func (p Preview) Summary(what string) string {
 	lost := others.Difference(fieldpath.NewSet(annotationPath))
 	var found conflicts.Conflicts
 	removesNone := wholes.IsEmpty() && lost.IsEmpty()
+	setsNone := p.Sets.IsEmpty() && p.Merged.IsEmpty()
 	switch {
-	case !p.IsKnown:
-		line += "; what the next apply removes is not known without the intent"
-	case removesNone && p.Sets.IsEmpty() && len(p.Half) == 0 && (p.Next == nil || errors.As(p.Next, &found)):
+	case p.Unknown != nil:
+		line += fmt.Sprintf("; %v", p.Unknown)
+	case p.IsKnown && removesNone && setsNone && len(p.Half) == 0 && (p.Next == nil || errors.As(p.Next, &found)):
 		line += "; nothing is lost"
 	}
 	if others.Has(annotationPath) {
@@ -285,6 +336,9 @@ func (p Preview) Summary(what string) string {
 	}
 	if !p.Sets.IsEmpty() {
 		line += "; the next apply sets another value for " + some(p.Sets.Leaves())
+	}
+	if !p.Merged.IsEmpty() {
+		line += "; duplicates that become one item with the next apply: " + some(p.Merged)
 	}
 	switch {
 	case errors.As(p.Next, &found):

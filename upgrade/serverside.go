@@ -88,10 +88,10 @@ func (r Result) String() string { return r.Preview.Summary("object") }
 // ToServerSide moves fields of client-side apply to the Apply entry of a manager; the package comment describes which
 // fields move. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
-// The error is a *managedfields.Error if an entry that must change is malformed, and an *ownership.VersionError if the
-// version of Manager's entry is not known. A missing annotation is not an error: then only fields that Manager already
-// applies or that are in Intent move. An annotation that is malformed, or that can't be converted to the version of
-// Manager's entry, is an error, except with Everything.
+// The error is a *managedfields.Error if an entry that must change is malformed, an *ownership.VersionError if the
+// version of Manager's entry is not known, and a *VersionsError if a Converter is missing. A missing annotation is not
+// an error: then only fields that Manager already applies or that are in Intent move. An annotation that is malformed,
+// or that can't be converted to the version of Manager's entry, is an error, except with Everything.
 func ToServerSide(ctx context.Context, obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(ctx, obj, o)
 	if err != nil {
@@ -242,18 +242,44 @@ func (m *move) hold() error {
 	if m.last != nil {
 		last, err := m.at(m.last, m.target.APIVersion)
 		if err != nil {
-			return lastapplied.Error(err)
+			return m.withVersions(m.last, lastapplied.Error(err))
 		}
 		m.held = fieldpath.UnionOf(m.held, heldBy(t, map[string]any{}, last), fieldpath.NewSet(annotationPath))
 	}
 	if m.Intent != nil {
 		intent, err := m.at(m.intent, m.target.APIVersion)
 		if err != nil {
-			return fmt.Errorf("intent: %w", err)
+			return m.withVersions(m.intent, fmt.Errorf("intent: %w", err))
 		}
 		m.held = m.held.Union(heldBy(t, map[string]any{}, intent))
 	}
 	return nil
+}
+
+// VersionsError reports an intent that has another version than the applier's entry, and can't be compared with it,
+// because there is no Converter.
+type VersionsError struct {
+	// Version is the version of the intent. IsAnnotation is true for the intent in the annotation of client-side apply.
+	Version      string
+	IsAnnotation bool
+	// Expected is the version of the applier's entry. IsNew is true if the move would make this entry: then the entries
+	// from which fields move have this version.
+	Expected string
+	IsNew    bool
+	Err      error
+}
+
+func (e *VersionsError) Error() string { return fmt.Sprint(e.Err) }
+
+// Unwrap returns Err.
+func (e *VersionsError) Unwrap() error { return e.Err }
+
+// withVersions returns the error of a comparison with an intent, as a [VersionsError] if a Converter is missing.
+func (m *move) withVersions(intent *unstructured.Unstructured, err error) error {
+	if other := (*fieldmanager.NoConverterError)(nil); !errors.As(err, &other) {
+		return err
+	}
+	return &VersionsError{intent.GetAPIVersion(), intent == m.last, m.target.APIVersion, !m.exists, err}
 }
 
 // moveFrom moves fields of an Update entry to the target.

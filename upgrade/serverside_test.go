@@ -291,7 +291,9 @@ func TestSummary(t *testing.T) {
 		name, want string
 		preview    upgrade.Preview
 	}{
-		{"unknown", `what the next apply removes is not known without the intent`, upgrade.Preview{}},
+		{"unknown", `which field is not known`, upgrade.Preview{Unknown: errors.New("which field is not known")}},
+		{"duplicates", `duplicates that become one item with the next apply: .metadata.labels.0`,
+			upgrade.Preview{IsKnown: true, Merged: labels(1)}},
 		{"nothing", `nothing is lost`, upgrade.Preview{IsKnown: true}},
 		{"the annotation", `nothing is lost; removed: the annotation of client-side apply`,
 			upgrade.Preview{IsKnown: true, Removed: annotation}},

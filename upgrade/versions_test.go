@@ -80,6 +80,9 @@ func TestOtherVersions(t *testing.T) {
 	r, err = upgrade.ToServerSide(context.Background(), manifest(widget), other)
 	require.NoError(t, err)
 	require.False(t, r.Preview.IsKnown, "only a server can convert the object to the version of the annotation")
+	require.Equal(t, "example.com/v1", r.Preview.ReadAt)
+	require.EqualError(t, r.Preview.Unknown, "what the next apply removes is not known, because the intent is at "+
+		"example.com/v1, and the object was read at example.com/v2")
 
 	o.Everything, o.Converter = false, renaming{}
 	r, err = upgrade.ToServerSide(context.Background(), manifest(widget), o)

@@ -151,7 +151,8 @@ type ChangeKind string
 const (
 	// Added: only the new object has the field.
 	Added ChangeKind = "added"
-	// Modified: both objects have the field, with different values.
+	// Modified: both objects have the field, with different values. The value of an item that a list contains several
+	// times is a list of these duplicates.
 	Modified ChangeKind = "modified"
 	// Removed: only the old object has the field.
 	Removed ChangeKind = "removed"
@@ -386,13 +387,15 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 			typ = typed.Deduced()
 			c = semantics.Compare(typ, before, after)
 		}
+		added, removed := fieldsets.Topmost(c.Added), fieldsets.Topmost(c.Removed)
+		both := added.Intersection(removed) // an item of which one object has duplicates, see typed.Type.Compare
 		finder := values.NewFinder()
 		for _, part := range [...]struct {
 			kind ChangeKind
 			set  *fieldpath.Set
 		}{
-			{Added, fieldsets.Topmost(c.Added)}, {Modified, c.Modified},
-			{Removed, fieldsets.Topmost(c.Removed)}, {Reordered, reordered},
+			{Added, added.Difference(both)}, {Modified, c.Modified.Union(both)},
+			{Removed, removed.Difference(both)}, {Reordered, reordered},
 		} {
 			for path, values := range finder.Pairs(typ, part.set, before, after) {
 				if !yield(Change{part.kind, slices.Clone(path), values[0], values[1]}) {

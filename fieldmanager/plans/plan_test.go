@@ -524,6 +524,20 @@ func TestChangesOfItemsWithoutKeys(t *testing.T) {
 	require.Empty(t, slices.Collect(plans.Changes(accounts, nil, before, before)))
 }
 
+// TestChangesOfDuplicates: an item that has duplicates in one of the objects is modified, not added and removed.
+func TestChangesOfDuplicates(t *testing.T) {
+	accounts, err := openapi.Builtin().Type(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"})
+	require.NoError(t, err)
+	a, b := map[string]any{"name": "s", "uid": "a"}, map[string]any{"name": "s", "uid": "b"}
+	twice, once := map[string]any{"secrets": []any{a, b}}, map[string]any{"secrets": []any{a}}
+	for range 2 {
+		changes := slices.Collect(plans.Changes(accounts, nil, twice, once))
+		require.Len(t, changes, 1)
+		require.Equal(t, `modified .secrets[name="s"]`, changes[0].String())
+		twice, once = once, twice
+	}
+}
+
 // TestChangesStop: an iteration over changes can stop at each change.
 func TestChangesStop(t *testing.T) {
 	m := newManager(t, "v1")

@@ -322,7 +322,7 @@ func (o Options) finish(ctx context.Context, asking Asking, d *Document) {
 		d.Err = d.FindLeftovers(ctx, asking)
 	}
 	if d.Err == nil && o.Drift {
-		d.Err = d.FindDrift(ctx, asking, rules)
+		d.FindDrift(ctx, asking, rules)
 	}
 	switch {
 	case d.Err == nil && d.Outcome == plans.Conflict:

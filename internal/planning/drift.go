@@ -26,6 +26,8 @@ import (
 type Drift struct {
 	Fields  []Drifted
 	Unowned []excess.Drifted
+	// Err is the reason why the drift is not known; then there are no fields.
+	Err error
 }
 
 // Drifted is a drifting field, with the ways to end its drift.
@@ -35,15 +37,18 @@ type Drifted struct {
 }
 
 // FindDrift finds drift in the live object of the plan. It checks with dry runs that the suggested removals work.
-func (p *Planned) FindDrift(ctx context.Context, asking Asking, rules *policy.Policy) error {
+func (p *Planned) FindDrift(ctx context.Context, asking Asking, rules *policy.Policy) {
 	p.Drift = &Drift{}
 	if p.Desired.Object == nil {
-		return nil
+		return
 	}
 	found, err := excess.FindDrift(place.Wrap(p.Desired.Object), excess.DriftOptions{
 		Type: p.Kind.Typ, TypeAt: p.TypeAt, Manifest: withData(p.Tree), Applier: p.Desired.Manager, Policy: rules,
 		Defaulter: p.Options.Defaulter,
 	})
+	if p.Drift.Err = err; err != nil {
+		return
+	}
 	after, owned := p.Desired.Object, p.ownedLive()
 	if p.Outcome != plans.Conflict {
 		after = p.ObjectAfter()
@@ -72,7 +77,6 @@ func (p *Planned) FindDrift(ctx context.Context, asking Asking, rules *policy.Po
 		}
 		p.Drift.Fields = append(p.Drift.Fields, Drifted{f, ways})
 	}
-	return err
 }
 
 // ownedLive returns the fields of the live object that have owners.

@@ -188,7 +188,7 @@ func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 		return err
 	}
 	second, err := p.next(ctx, p.Desired, moved.Object)
-	if errors.Is(err, errVersions) {
+	if p.IsMigrationUnknown = errors.Is(err, errVersions); p.IsMigrationUnknown {
 		return nil
 	}
 	if err != nil {

@@ -64,7 +64,9 @@ type Planned struct {
 	// decoded.
 	Undecodable []advice.Suggestion
 	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
-	Migration []plans.Change
+	// IsMigrationUnknown is true if they are not known, because there are entries of other versions.
+	Migration          []plans.Change
+	IsMigrationUnknown bool
 	// Decided are the conflicts that a policy has decided, see [Planned.Decide].
 	Decided []Decided
 	// Drift is the drift of the live object; nil if it was not requested, see [Planned.FindDrift].

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/cluster"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
@@ -525,18 +526,26 @@ var errVersions = errors.New("entries of other versions can't be compared withou
 
 // next plans the same apply to another live object.
 func (p *Planned) next(ctx context.Context, w *place.Desired, live runtime.Object) (*plans.Plan, error) {
-	list, err := managedfields.Read(live)
+	isUncompared := false
+	with := w.Fields.Options()
+	with.Warnings = func(warning fieldmanager.Warning) {
+		var other *fieldmanager.NoConverterError
+		isUncompared = isUncompared || errors.As(warning.Err, &other)
+	}
+	fields, err := fieldmanager.New(w.Fields.Kind(), w.Types, with)
+	if err == nil && with.Converter == nil && with.Subresource == "" {
+		live, err = ownership.WithoutOtherStatus(live, w.Kind.GroupVersion().String())
+	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		if w.Converter() == nil && list[i].Subresource == "" && list[i].APIVersion != w.Kind.GroupVersion().String() {
-			return nil, errVersions
-		}
-	}
 	options := p.Options
 	options.Found = nil
-	return plans.New(ctx, w.Fields, live, place.Wrap(w.Tree), options)
+	plan, err := plans.New(ctx, fields, live, place.Wrap(w.Tree), options)
+	if err == nil && isUncompared {
+		return nil, errVersions
+	}
+	return plan, err
 }
 
 // removedBy returns the leaves that the object loses by a plan of the same apply. It compares the object with served,

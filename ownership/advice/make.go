@@ -268,6 +268,12 @@ func ReadAt(o Objects, version string) Suggestion {
 	}
 }
 
+// OneVersion lets a manager apply at the version of client-side apply. Its entry and the fields of client-side apply
+// then have the same version, so that they can be compared.
+func OneVersion(manager, version string) Suggestion {
+	return Suggestion{Why: fmt.Sprintf("first apply the manifest of %q at %s", manager, version)}
+}
+
 // Permit adds a permission for the owner of a drifting field to own the field in all objects of the kind.
 func Permit(kind schema.GroupKind, field string, owner managedfields.Key) Suggestion {
 	return Suggestion{

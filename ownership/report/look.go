@@ -237,6 +237,9 @@ func (l *look) migrate(ctx context.Context) {
 	}
 	p := &result.Preview
 	c.Moves += count(p.Moves)
+	if !p.IsKnown {
+		c.Unknown++
+	}
 	annotation := fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 	removed := p.Removed.Union(p.Gone)
 	for i := range p.Taken {

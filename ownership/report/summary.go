@@ -103,6 +103,8 @@ type ClientSide struct {
 	Removed int `json:"removed"`
 	Left    int `json:"left"`
 	Others  int `json:"others"`
+	// Unknown is the number of objects for which it is not known what the next apply removes. Removed omits them.
+	Unknown int `json:"unknown,omitempty"`
 	// Failed is the number of objects that can't be migrated as they are. Why has the distinct errors, at most ten.
 	Failed int      `json:"failed,omitempty"`
 	Why    []string `json:"why,omitempty"`

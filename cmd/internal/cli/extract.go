@@ -118,7 +118,7 @@ func (f *objectFlags) atEntries(p place.Place, t *place.Target, key managedfield
 // readAt returns the object at another API version; nil if it can't be read at that version.
 func (f *objectFlags) readAt(p place.Place, t *place.Target, version string) *place.Target {
 	gvk := schema.FromAPIVersionAndKind(version, t.Kind.Kind)
-	if gvk == t.Kind.GroupVersionKind || !p.IsServed(gvk) {
+	if version == "" || gvk == t.Kind.GroupVersionKind || !p.IsServed(gvk) {
 		return nil
 	}
 	at, _, err := p.Live(f.env.Context, map[string]any{

@@ -34,6 +34,8 @@ type moveResult struct {
 	// try asks the server whether it would accept the manager's next apply after the move, and adds a refusal to the
 	// preview. It is nil if there is no such apply to ask about.
 	try func() error
+	// readAt is a version at which the preview would know more of the next apply; "" if there is none.
+	readAt string
 }
 
 // moverFunc moves ownership in one object. It returns errNothing if there is nothing to move.
@@ -66,6 +68,15 @@ func (m *moving) planMoves(targets []*place.Target) {
 	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(targets), func(i int) {
 		all[i], errs[i] = m.planMove(targets[i])
 	})
+	for i, t := range targets {
+		at := m.readAt(m.place, t, all[i].result.readAt)
+		if errs[i] != nil || at == nil {
+			continue
+		}
+		if next, err := m.planMove(at); err == nil {
+			all[i] = next
+		}
+	}
 	var tries []int
 	for i := range all {
 		if all[i].shown = all[i].preview; errs[i] == nil && all[i].moved.Object != nil && all[i].result.try != nil {

@@ -402,6 +402,9 @@ func (f *planFlags) eachPlan(p place.Place, docs []document.Document, see func(*
 			for _, err := range d.Uncompared() {
 				env.NoteUnread(err)
 			}
+			if d.Drift != nil && d.Drift.Err != nil {
+				env.NoteUnread(fmt.Errorf("%s: the drift is not known: %w", d.Title(), d.Drift.Err))
+			}
 		}
 		see(d)
 		bar.Step()

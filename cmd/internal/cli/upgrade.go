@@ -22,6 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership/advice"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -112,12 +113,10 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 	}
 	o.Also = o.Also.Union(also)
 	result, err := upgrade.ToServerSide(f.env.Context, place.Wrap(t.Object), o)
-	var other *fieldmanager.NoConverterError
+	var versions *upgrade.VersionsError
 	switch {
-	case errors.As(err, &other) && o.Intent != nil:
-		given := o.Intent.GetObjectKind().GroupVersionKind().GroupVersion()
-		return moveResult{}, fmt.Errorf("--intent: a manifest at %s can't be compared here with fields at %s; give a "+
-			"manifest at %[2]s", given, other.Version)
+	case errors.As(err, &versions):
+		return moveResult{}, f.versionsError(versions)
 	case err != nil || result.Changed:
 	case len(o.From) > 0:
 		err = fmt.Errorf("%w: no field of --from is known to be applied: name the next manifest with --intent, or "+
@@ -126,6 +125,7 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 		err = f.nameUpdaters(t, o)
 	}
 	moved, err := upgradeResult(t, &result, o.Manager, err)
+	moved.readAt = result.Preview.ReadAt
 	if !f.details {
 		moved.preview = func(w io.Writer, _ view.Palette) error {
 			_, err := fmt.Fprintln(w, result.Preview.Summary(t.Title()))
@@ -137,6 +137,20 @@ func (f *upgradeFlags) upgrade(t *place.Target) (moveResult, error) {
 		moved.try = func() error { return f.tryNext(t, &result.Preview) }
 	}
 	return moved, err
+}
+
+// versionsError says which versions can't be compared, and what to do.
+func (f *upgradeFlags) versionsError(e *upgrade.VersionsError) error {
+	switch {
+	case !e.IsAnnotation:
+		return fmt.Errorf("--intent: a manifest at %s can't be compared here with fields at %s; give a manifest at %[2]s",
+			e.Version, e.Expected)
+	case e.IsNew:
+		return fmt.Errorf("client-side apply was at %s, which can't be compared here with the fields of --from, at %s; "+
+			"move all fields with --everything", e.Version, e.Expected)
+	}
+	return fmt.Errorf("client-side apply was at %s, which can't be compared here with the entry of %q, at %s; %s",
+		e.Version, f.options.Manager, e.Expected, advice.OneVersion(f.options.Manager, e.Version).Why)
 }
 
 // tryNext sends the result of the next apply as a dry run, and adds the server's refusal to the preview. Other answers,

@@ -90,7 +90,8 @@ type DriftCount struct {
 // Add counts the drift of an object.
 func (c *DriftCount) Add(d DriftView) {
 	isServed, _ := d.IsServed()
-	if !isServed && d.Target.Object != nil && document.ManagedFields(d.Target.Object) == nil {
+	hasErr := d.Drift != nil && d.Drift.Err != nil
+	if hasErr || !isServed && d.Target.Object != nil && document.ManagedFields(d.Target.Object) == nil {
 		c.Uncompared++
 		return
 	}

@@ -59,6 +59,9 @@ func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
 	case len(p.Migration) > 0:
 		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned, and then also changes:\n")
 		v.writeChanges(w, slices.Values(p.Migration))
+	case p.IsMigrationUnknown && !v.Applies:
+		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned; what else it then changes "+
+			"is not known,\n  because entries of other versions can't be compared here\n")
 	}
 	for _, l := range p.Leftovers {
 		fmt.Fprintf(w, "  %s\n    to allow removal, run: %s\n", printable.Text(l.Why), v.Suggest.line(l))

@@ -60,6 +60,10 @@ func PreviewMove(
 			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue
 		}
+		if next.Uncompared != nil && next.Uncompared.Removes {
+			fmt.Fprintf(w, "  what the next apply of %s removes is not known, %s\n", who,
+				printable.Text(next.Uncompared.Reason()))
+		}
 		list("the next apply of "+who+" deletes, or sets to the value in its manifest", next.Removed(), color.FgRed)
 		for _, other := range next.Others {
 			list("with them, "+p.paint(describeKey(other.Manager), managerColor(other.Manager.Manager))+" loses",

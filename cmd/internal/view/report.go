@@ -127,8 +127,12 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	}
 	c := &s.ClientSide
 	fields := func(n int) string { return printable.Counted(n, "field", "fields") }
-	add("client-side apply", c.Objects, "a migration moves %s; the next apply of the same manifest removes %s and "+
-		"the annotation; other managers own %s", fields(c.Moves), fields(c.Removed), fields(c.Others))
+	unknown := ""
+	if c.Unknown > 0 {
+		unknown = fmt.Sprintf(" (not known for %s)", printable.Counted(c.Unknown, "object", "objects"))
+	}
+	add("client-side apply", c.Objects, "a migration moves %s; the next apply of the same manifest removes %s%s and "+
+		"the annotation; other managers own %s", fields(c.Moves), fields(c.Removed), unknown, fields(c.Others))
 	for i, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
 		if i > 0 { // the number is the sum of all reasons
