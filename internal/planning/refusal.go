@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -435,20 +434,23 @@ func (p *Planned) overruled(plan *plans.Plan, served map[string]any) (out []plan
 	forced := *p
 	forced.Desired, forced.Plan, forced.Served = p.Desired.Stored(), plan, nil
 	forced.Options = p.PlanOptions(false) // the server sets defaults even if the plan is to compare literally
-	t, after, semantics := p.Kind.Typ, forced.ObjectAfter(), forced.Options.Semantics
-	at := func(path fieldpath.Path) (at *typed.Type) {
-		for at = t; at != nil && len(path) > 0; path = path[1:] {
-			at, _ = at.Child(path[0])
+	// Whole objects are compared: an empty list, for example, means the same as null only as a field of a struct.
+	var differing []fieldpath.Path
+	for change := range plans.Changes(p.Kind.Typ, forced.Options.Semantics, forced.ObjectAfter(), served) {
+		if change.Kind != plans.Reordered { // then the items keep their values
+			differing = append(differing, change.Path)
 		}
-		return cmp.Or(at, &typed.Type{})
 	}
+	differs := fieldpath.NewSet(differing...)
 	for _, c := range p.Conflicts {
-		yours, _ := t.Get(after, c.Path)
-		is, _ := t.Get(served, c.Path)
-		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || semantics.Equal(at(c.Path), yours, is) {
+		isDifferent := !differs.AtOrBelow(fieldpath.NewSet(c.Path)).IsEmpty()
+		for n := range c.Path {
+			isDifferent = isDifferent || differs.Has(c.Path[:n])
+		}
+		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || !isDifferent {
 			continue
 		}
-		is, _ = t.Get(secrets.Shown(served), c.Path)
+		is, _ := p.Kind.Typ.Get(secrets.Shown(served), c.Path)
 		out = append(out, plans.Change{
 			Kind: plans.Modified, Path: p.InParent(c.Path), Before: c.Applied, After: is,
 		})
