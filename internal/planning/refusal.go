@@ -517,7 +517,7 @@ func (p *Planned) send(
 		}
 	}
 	p.saw(served, err)
-	return served, err
+	return w.WithoutChosen(served), err
 }
 
 // errVersions reports an object whose plan is uncertain, because the object has entries of versions that can't be
