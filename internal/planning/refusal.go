@@ -413,6 +413,9 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 		}
 		p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served, r.Intent.Object)
 		if way == conflicts.Force {
+			p.Also[way] = slices.DeleteFunc(p.Also[way], func(path fieldpath.Path) bool { // stringData sets these
+				return slices.ContainsFunc(p.Conflicts, func(c conflicts.Conflict) bool { return c.Path.Equal(path) })
+			})
 			p.Overruled = p.overruled(r.Plan, served)
 		}
 	}
