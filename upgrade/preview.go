@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -51,7 +52,8 @@ type Preview struct {
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
 	// (spec rule 4.2). Lost is nil if Removed is nil.
-	Lost *fieldpath.Set
+	Lost        *fieldpath.Set
+	hasDefaults bool // whether Lost has defaults
 	// Left are the fields that the managers of From keep or, if Released is true, give up.
 	Left     managedfields.Entries
 	Released bool
@@ -113,6 +115,7 @@ func (m *move) previewApply(updated runtime.Object) {
 	}
 	removed := next.Deletes
 	m.preview.Plan, m.preview.Removed, m.preview.Lost = next.Plan, removed, next.Keeps.Union(next.Defaults)
+	m.preview.hasDefaults = !next.Defaults.IsEmpty()
 	for _, c := range next.Others {
 		part := managedfields.NewEntry(c.Manager, c.Version, nil, nil)
 		m.preview.Taken = appendPart(m.preview.Taken, &part, c.Removes)
@@ -206,7 +209,7 @@ func (p Preview) Render(w io.Writer, what string) error {
 		r.fields("  ", p.Sets.Leaves())
 	}
 	if !p.Lost.IsEmpty() {
-		r.printf("kept by the next apply, but no longer owned\n")
+		r.printf("%s\n", ownership.KeptTitle("the next apply", p.IsExpected && p.hasDefaults))
 		r.fields("  ", p.Lost.Leaves())
 	}
 	var found conflicts.Conflicts
