@@ -80,15 +80,16 @@ func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldp
 }
 
 // previewOthers finds the fields of the annotation and of Intent that others own, at any version, and half-owned items.
+// An empty map in the annotation is no field if others own what is in the map: kubectl writes empty annotations there.
 func (m *move) previewOthers() {
 	others := m.Entries.Without(m.target.Key)
 	mine := m.target.Owned()
 	sole := mine.Difference(others.OwnedAt(m.target.APIVersion))
-	wanted := m.held.Difference(mine)
+	wanted := m.held.Difference(mine).Leaves()
 	for i := range others {
 		e := &others[i]
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
-			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Intersection(wanted))
+			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Leaves().Intersection(wanted))
 		}
 		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.APIVersion == m.target.APIVersion {
 			m.preview.Half = appendPart(m.preview.Half, e, halves(mine, e.Owned(), sole))
