@@ -97,8 +97,9 @@ var layers = []layer{
 		"fieldmanager/plans", "ownership"}},
 	{"compat/csaupgrade", []string{"internal/gostruct", "managedfields", "compat/smdv6", "upgrade"}},
 	{"ownership/excess", []string{
-		"internal/defaulted", "internal/fieldsets", "internal/gostruct", "internal/printable", "typed/fieldpath", "typed",
-		"managedfields", "conflicts/policy", "ownership/internal/components", "ownership/internal/items", "internal/secrets",
+		"internal/defaulted", "internal/fieldsets", "internal/gostruct", "internal/lastapplied", "internal/printable",
+		"typed/fieldpath", "typed", "managedfields", "conflicts/policy", "ownership/internal/components",
+		"ownership/internal/items", "internal/secrets",
 	}},
 	{
 		"ownership/report",

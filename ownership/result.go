@@ -105,6 +105,17 @@ func (e *UncomparedError) Reason() string {
 	return "because " + strings.Join(entries, ", and ")
 }
 
+// KeptTitle returns the title of a list of fields that an apply keeps although its manager no longer owns them, for
+// previews. apply names the apply. hasGuess is true if the list has [Next.Defaults] and only the last intent is known:
+// another intent may have these fields, or have other fields that exclude them.
+func KeptTitle(apply string, hasGuess bool) string {
+	title := "kept by " + apply + ", but no longer owned"
+	if hasGuess {
+		title += "; or set to the value in its manifest, or removed if its manifest excludes the default"
+	}
+	return title
+}
+
 // planAll plans the next applies of all appliers whose fields changed, and sets ClientSide.
 func (e *Edit) planAll(r *Result) {
 	for _, c := range r.Changes {

@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -57,7 +58,8 @@ type Preview struct {
 	// Lost are fields that the next apply keeps in the object, but that the applier no longer owns: defaults, and
 	// containers, such as a map of labels. An update owns containers, while an intent owns only their content
 	// (spec rule 4.2). Lost is nil if Removed is nil.
-	Lost *fieldpath.Set
+	Lost        *fieldpath.Set
+	hasDefaults bool // whether Lost has defaults
 	// Left are the fields that the managers of From keep or, if Released is true, give up.
 	Left     managedfields.Entries
 	Released bool
@@ -84,15 +86,16 @@ func appendPart(parts managedfields.Entries, e *managedfields.Entry, set *fieldp
 }
 
 // previewOthers finds the fields of the annotation and of Intent that others own, at any version, and half-owned items.
+// An empty map in the annotation is no field if others own what is in the map: kubectl writes empty annotations there.
 func (m *move) previewOthers() {
 	others := m.Entries.Without(m.target.Key)
 	mine := m.target.Owned()
 	sole := mine.Difference(others.OwnedAt(m.target.APIVersion))
-	wanted := m.held.Difference(mine)
+	wanted := m.held.Difference(mine).Leaves()
 	for i := range others {
 		e := &others[i]
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
-			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Intersection(wanted))
+			m.preview.Others = appendPart(m.preview.Others, e, e.Owned().Leaves().Intersection(wanted))
 		}
 		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.APIVersion == m.target.APIVersion {
 			m.preview.Half = appendPart(m.preview.Half, e, halves(mine, e.Owned(), sole))
@@ -122,6 +125,7 @@ func (m *move) previewApply(updated runtime.Object) {
 	if m.preview.IsKnown {
 		m.preview.Plan = next.Plan
 	}
+	m.preview.hasDefaults = !next.Defaults.IsEmpty()
 	for _, c := range next.Others {
 		part := managedfields.NewEntry(c.Manager, c.Version, nil, nil)
 		m.preview.Taken = appendPart(m.preview.Taken, &part, c.Removes)
@@ -256,7 +260,7 @@ func (p Preview) Render(w io.Writer, what string) error {
 		r.fields("  ", p.Merged)
 	}
 	if !p.Lost.IsEmpty() {
-		r.printf("kept by the next apply, but no longer owned\n")
+		r.printf("%s\n", ownership.KeptTitle("the next apply", p.IsExpected && p.hasDefaults))
 		r.fields("  ", p.Lost.Leaves())
 	}
 	var found conflicts.Conflicts

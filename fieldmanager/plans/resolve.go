@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -48,6 +49,10 @@ func (r Resolution) String() string { return fmt.Sprintf("%v, force: %t", r.Plan
 // one. If the object has changed since, the server therefore responds with 409, and does not force conflicts that
 // decide has not seen. Then call Resolve again.
 //
+// Servers copy the stringData of a Secret to its data, without a check of who owns data. So options.Found may also have
+// conflicts over fields of data that stringData sets. To give up or share such a field removes it from stringData, too.
+// Its owners keep it even if it is forced, so it is then not in Forced.
+//
 // Without conflicts, the intent does not change. The error is [New]'s, or says, for example, that
 //
 //   - conflicts of two owners over one field were decided differently;
@@ -72,6 +77,7 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		return nil, err
 	}
 	d := decider{t: t, version: version, intent: allPaths(t, tree)}
+	d.isSecret = m.Kind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 	given := tree
 	d.wholes.FieldSet = func(string) *fieldpath.Set { return t.FieldSet(given) }
 	decided, err := d.decisions(plan.Conflicts, given, decide, out)
@@ -79,9 +85,10 @@ func Resolve(ctx context.Context, m *fieldmanager.FieldManager, live, applied ru
 		return nil, err
 	}
 	options.Found = nil // the conflicts are decided
-	if len(out.Forced) == len(plan.Conflicts) {
+	if len(decided[conflicts.GiveUp])+len(decided[conflicts.Share]) == 0 {
 		// The intent does not change. It need not contain the fields in conflict, which may be at another version.
-		out.Force, options.Force = true, true
+		out.Force = len(out.Forced) > 0
+		options.Force = out.Force
 		out.Plan, err = New(ctx, m, live, out.Intent, options)
 		return out, err
 	}
@@ -143,6 +150,8 @@ type decider struct {
 	version string
 	intent  *fieldpath.Set // the paths of all values in the intent
 	wholes  fieldsets.Wholes
+	// isSecret is true if the intent is a Secret.
+	isSecret bool
 }
 
 // inIntent returns the path of the intent's field that is in conflict. This is the path of the conflict, unless that
@@ -152,6 +161,17 @@ func (d *decider) inIntent(c conflicts.Conflict) fieldpath.Path {
 		return c.Path
 	}
 	return d.wholes.Around(c.Path, d.version)
+}
+
+// source returns the field of stringData that sets the field of data that is in conflict; nil if there is none.
+func (d *decider) source(c conflicts.Conflict) fieldpath.Path {
+	if !d.isSecret || len(c.Path) != 2 || c.Path[0] != fieldpath.FieldElement("data") {
+		return nil
+	}
+	if path := (fieldpath.Path{fieldpath.FieldElement("stringData"), c.Path[1]}); d.intent.Has(path) {
+		return path
+	}
+	return nil
 }
 
 // decisions calls decide, and returns the fields of the intent by decision.
@@ -168,13 +188,23 @@ func (d *decider) decisions(all conflicts.Conflicts, intent map[string]any,
 	fields := map[conflicts.Decision][]fieldpath.Path{}
 	decided := map[string]conflicts.Decision{}
 	isPartial := slices.ContainsFunc(chosen, func(d conflicts.Decision) bool { return d != conflicts.Force })
+	for i, c := range all { // a field that is not copied to data is in no other conflict
+		if source := d.source(c); source != nil && chosen[i] != conflicts.Force {
+			fields[conflicts.GiveUp] = append(fields[conflicts.GiveUp], source)
+		}
+	}
+	sources := fieldpath.NewSet(fields[conflicts.GiveUp]...)
 	for i, c := range all {
 		decision := chosen[i]
 		if !slices.Contains(waysOut, decision) {
 			return nil, fmt.Errorf("%s: no way out of a conflict: expected one of %s, got %.40q", c.Path, waysOut, decision)
 		}
 		path := d.inIntent(c)
-		if isPartial && !d.intent.Has(path) {
+		if sources.Has(path) {
+			continue
+		}
+		isCopied := d.source(c) != nil && !d.intent.Has(path)
+		if isPartial && !isCopied && !d.intent.Has(path) {
 			return nil, fmt.Errorf("%s: %q owns this field at %s, and the intent, at %s, does not have it: "+
 				"force all conflicts, or change the fields of the intent that set it",
 				path, c.Owner.Manager, c.APIVersion, d.version)
@@ -183,9 +213,12 @@ func (d *decider) decisions(all conflicts.Conflicts, intent map[string]any,
 			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, decision)
 		}
 		decided[path.String()] = decision
-		if decision == conflicts.Force {
+		switch {
+		case decision == conflicts.Force && isCopied:
+			continue // the server sets it without force
+		case decision == conflicts.Force:
 			out.Forced = append(out.Forced, c)
-		} else {
+		default:
 			path = withoutKeyField(d.t, intent, path)
 		}
 		fields[decision] = append(fields[decision], path)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/writetest"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -202,6 +204,58 @@ func TestResolveErrors(t *testing.T) {
 		plans.Options{Manager: "zoe"},
 	)
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
+}
+
+// TestResolveStringData: stringData sets fields of data. No server checks who owns these.
+func TestResolveStringData(t *testing.T) {
+	m := builtinManager(t, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	secret := func(fields string) *unstructured.Unstructured {
+		tree := parse(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, labels: {l: a}}\n"+fields)
+		return &unstructured.Unstructured{Object: tree}
+	}
+	out, err := writetest.Apply(m, nil, secret("data: {a: b2xk, b: b2xk}"), "theirs", false)
+	require.NoError(t, err)
+	copied := conflicts.Conflict{
+		Path: fieldpath.NewPath("data", "a"), APIVersion: "v1", Live: "b2xk",
+		Owner: managedfields.KeyOf("theirs", metav1.ManagedFieldsOperationApply, "v1", ""),
+	}
+	reported := copied
+	reported.Path = fieldpath.NewPath("data", "b")
+	for _, row := range []struct {
+		name, mine string
+		found      conflicts.Conflicts
+		decide     map[string]conflicts.Decision
+		force      bool
+		want       string
+	}{
+		{"forced", "stringData: {a: new}", conflicts.Conflicts{copied}, map[string]conflicts.Decision{".data.a": "force"},
+			false, "stringData: {a: new}"},
+		{"given up", "stringData: {a: new}", conflicts.Conflicts{copied}, map[string]conflicts.Decision{".data.a": "give-up"},
+			false, ""},
+		{"shared", "stringData: {a: new, c: d}", conflicts.Conflicts{copied},
+			map[string]conflicts.Decision{".data.a": "share"}, false, "stringData: {c: d}\ndata: {a: b2xk}"},
+		{"forced with a conflict", "stringData: {a: new}\ndata: {b: bmV3}", conflicts.Conflicts{copied, reported},
+			map[string]conflicts.Decision{".data.a": "force", ".data.b": "force"}, true,
+			"stringData: {a: new}\ndata: {b: bmV3}"},
+		{"forced beside a conflict", "stringData: {a: new}\ndata: {b: bmV3}", conflicts.Conflicts{copied, reported},
+			map[string]conflicts.Decision{".data.a": "force", ".data.b": "give-up"}, false, "stringData: {a: new}"},
+		{"given up beside a conflict", "stringData: {a: new}\ndata: {b: bmV3}", conflicts.Conflicts{copied, reported},
+			map[string]conflicts.Decision{".data.a": "give-up", ".data.b": "force"}, true, "data: {b: bmV3}"},
+		{"in both, given up", "stringData: {a: new}\ndata: {a: bmV3}", conflicts.Conflicts{copied},
+			map[string]conflicts.Decision{".data.a": "give-up"}, false, ""},
+		{"in both, forced", "stringData: {a: new}\ndata: {a: bmV3}", conflicts.Conflicts{copied},
+			map[string]conflicts.Decision{".data.a": "force"}, true, "stringData: {a: new}\ndata: {a: bmV3}"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			decide := each(func(c conflicts.Conflict) conflicts.Decision { return row.decide[c.Path.Short()] })
+			r, err := plans.Resolve(t.Context(), m, out, secret(row.mine), decide,
+				plans.Options{Manager: "mine", Found: row.found})
+			require.NoError(t, err)
+			require.Equal(t, row.force, r.Force)
+			require.Equal(t, row.force, len(r.Forced) > 0)
+			require.Equal(t, secret(row.want).Object, r.Intent.Object)
+		})
+	}
 }
 
 // TestResolveDefaultOfKey: live lacks the default of a key field that alice owns, and bob's intent has it. Without

@@ -6,13 +6,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/conflicts/policy"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Decided is a conflict with the policy's decision and the rule that made it. Its path is a path in the object, even if
@@ -33,6 +31,7 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Poli
 	}
 	found := p.Conflicts
 	all := append(slices.Clone(found), p.overwritten()...)
+	p.Options.Found = all
 	var refused conflicts.Conflicts
 	named := p.inParent(all)
 	for i, v := range rules.Decide(p.Metadata(), named) {
@@ -49,7 +48,6 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Poli
 	if len(refused) > 0 || len(all) == 0 {
 		return nil
 	}
-	p.leaveStringData(p.Decided[len(found):])
 	shown, err := p.resolve(ctx, p.Desired)
 	stored := shown
 	if with := p.Stored(); err == nil && with != p.Desired {
@@ -58,7 +56,7 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Poli
 	if err != nil {
 		return err
 	}
-	p.Desired, p.Plan = p.With(stored.Intent.Object), shown.Plan
+	p.Desired, p.Plan, p.Served = p.With(stored.Intent.Object), shown.Plan, nil
 	p.Options.Force, p.Options.Found = shown.Force, nil
 	if isServed, canDryRun := p.IsServed(); isServed && canDryRun && !p.Moved && p.Outcome != plans.Unchanged {
 		_, err = p.Ask(ctx, at, subresource)
@@ -66,11 +64,13 @@ func (p *Planned) Decide(ctx context.Context, at place.Place, rules *policy.Poli
 	return err
 }
 
-// overwritten returns, as conflicts, the values of other managers that stringData would overwrite.
+// overwritten returns, as conflicts, the values of other managers that stringData would overwrite, without those that
+// are in conflict anyway.
 func (p *Planned) overwritten() (out conflicts.Conflicts) {
 	given, _ := p.Tree["stringData"].(map[string]any)
 	for _, field := range p.StringData() {
-		if field.Owner.Manager == "" {
+		isKnown := func(c conflicts.Conflict) bool { return c.Owner == field.Owner && c.Path.Equal(field.Field) }
+		if field.Owner.Manager == "" || slices.ContainsFunc(p.Conflicts, isKnown) {
 			continue
 		}
 		name, _ := field.Field[len(field.Field)-1].Field()
@@ -80,33 +80,6 @@ func (p *Planned) overwritten() (out conflicts.Conflicts) {
 		})
 	}
 	return out
-}
-
-// leaveStringData removes from stringData the fields that are given up or shared, and removes the conflicts about these
-// fields. For a shared field, it adds the live value to data.
-func (p *Planned) leaveStringData(decided []Decided) {
-	intent := runtime.DeepCopyJSON(p.Stored().Tree)
-	given, _ := intent["stringData"].(map[string]any)
-	stored, _ := p.Stored().Object["data"].(map[string]any)
-	for _, d := range decided {
-		name, _ := d.Path[len(d.Path)-1].Field()
-		if d.Decision == conflicts.Force {
-			continue
-		}
-		delete(given, name)
-		isLeft := func(c conflicts.Conflict) bool { return c.Path.Equal(fieldpath.NewPath("stringData", name)) }
-		p.Options.Found = slices.DeleteFunc(slices.Clone(p.Options.Found), isLeft)
-		if d.Decision == conflicts.Share {
-			data, _ := intent["data"].(map[string]any)
-			if data == nil {
-				data = map[string]any{}
-			}
-			data[name], intent["data"] = stored[name], data
-		}
-	}
-	if len(decided) > 0 {
-		p.Desired = p.With(intent)
-	}
 }
 
 // Metadata returns the part of the live object's metadata that policies read.

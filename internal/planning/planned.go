@@ -190,7 +190,8 @@ type Loss struct {
 	Around bool
 	// Removed is true if the apply of another manager removes the field.
 	Removed bool
-	// Changes is true if the field gets another value, set by an owner.
+	// Changes is true if the field gets another value. If the manager of the apply does not own the field afterwards, the
+	// server sets this value.
 	Changes bool
 	// Absent is true if the field was absent before the apply, such as stringData of a Secret.
 	Absent bool
@@ -341,7 +342,7 @@ func (p *Planned) ObjectAfter() map[string]any {
 	if p.Served != nil {
 		return p.Served
 	}
-	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
+	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true, Subresource: p.Fields.Options().Subresource}
 	after := r.Reset(p.Desired.Object, place.Unwrap(p.Plan.Object))
 	if p.Options.Defaults {
 		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {

@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -416,6 +415,9 @@ func (p *Planned) AskWays(ctx context.Context, asking Asking, subresource string
 		}
 		p.Also[way] = changedByServer(w.Kind.Typ, w.Manager, w.Object, served, r.Intent.Object)
 		if way == conflicts.Force {
+			p.Also[way] = slices.DeleteFunc(p.Also[way], func(path fieldpath.Path) bool { // stringData sets these
+				return slices.ContainsFunc(p.Conflicts, func(c conflicts.Conflict) bool { return c.Path.Equal(path) })
+			})
 			p.Overruled = p.overruled(r.Plan, served)
 		}
 	}
@@ -437,20 +439,23 @@ func (p *Planned) overruled(plan *plans.Plan, served map[string]any) (out []plan
 	forced := *p
 	forced.Desired, forced.Plan, forced.Served = p.Desired.Stored(), plan, nil
 	forced.Options = p.PlanOptions(false) // the server sets defaults even if the plan is to compare literally
-	t, after, semantics := p.Kind.Typ, forced.ObjectAfter(), forced.Options.Semantics
-	at := func(path fieldpath.Path) (at *typed.Type) {
-		for at = t; at != nil && len(path) > 0; path = path[1:] {
-			at, _ = at.Child(path[0])
+	// Whole objects are compared: an empty list, for example, means the same as null only as a field of a struct.
+	var differing []fieldpath.Path
+	for change := range plans.Changes(p.Kind.Typ, forced.Options.Semantics, forced.ObjectAfter(), served) {
+		if change.Kind != plans.Reordered { // then the items keep their values
+			differing = append(differing, change.Path)
 		}
-		return cmp.Or(at, &typed.Type{})
 	}
+	differs := fieldpath.NewSet(differing...)
 	for _, c := range p.Conflicts {
-		yours, _ := t.Get(after, c.Path)
-		is, _ := t.Get(served, c.Path)
-		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || semantics.Equal(at(c.Path), yours, is) {
+		isDifferent := !differs.AtOrBelow(fieldpath.NewSet(c.Path)).IsEmpty()
+		for n := range c.Path {
+			isDifferent = isDifferent || differs.Has(c.Path[:n])
+		}
+		if c.Equal || c.APIVersion != p.Kind.GroupVersion().String() || !isDifferent {
 			continue
 		}
-		is, _ = t.Get(secrets.Shown(served), c.Path)
+		is, _ := p.Kind.Typ.Get(secrets.Shown(served), c.Path)
 		out = append(out, plans.Change{
 			Kind: plans.Modified, Path: p.InParent(c.Path), Before: c.Applied, After: is,
 		})
@@ -517,7 +522,7 @@ func (p *Planned) send(
 		}
 	}
 	p.saw(served, err)
-	return served, err
+	return w.WithoutChosen(served), err
 }
 
 // errVersions reports an object whose plan is uncertain, because the object has entries of versions that can't be

@@ -169,6 +169,23 @@ func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	return s
 }
 
+// Unforced returns s, the forced apply of WaysOut, with the remark that the server sets the given fields without force,
+// because it does not check who owns them. Their owners do not change.
+func Unforced(s Suggestion, fields []fieldpath.Path) Suggestion {
+	isUnforced := func(path fieldpath.Path) bool { return slices.ContainsFunc(fields, path.Equal) }
+	moves := slices.DeleteFunc(slices.Clone(s.Promise.Moves), isUnforced)
+	switch {
+	case len(fields) == 0:
+		return s
+	case len(moves) == 0:
+		s.Why = "apply again, even without force: your values are set, but others still own " + list(fields)
+	default:
+		s.Why += ", but others still own " + list(fields)
+	}
+	s.Promise.Moves = moves
+	return s
+}
+
 // WithLoss returns s, which gives up the given fields, with the remark that the manager then no longer owns them.
 func WithLoss(s Suggestion, fields []fieldpath.Path) Suggestion {
 	if len(fields) > 0 {

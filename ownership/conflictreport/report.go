@@ -92,6 +92,8 @@ func New(ctx context.Context, m *fieldmanager.FieldManager, live, applied runtim
 		way.Intent, way.Force, way.Losses = r.Intent, r.Force, losses(r, options.Manager)
 		way.Promise.Keeps = way.Promise.Keeps && !takes(r.Plan, options.Manager)
 		switch way.Decision {
+		case conflicts.Force:
+			way.Suggestion = advice.Unforced(way.Suggestion, unforced(found, r.Forced))
 		case conflicts.GiveUp:
 			way.Suggestion = advice.WithLoss(way.Suggestion, lostBy(options.Manager, r.Plan, found))
 		case conflicts.Share:
@@ -110,6 +112,17 @@ func Of(what, manager string, found conflicts.Conflicts) Report {
 		report.Ways = append(report.Ways, WayOut{Suggestion: s, Decision: s.Action.(advice.Resolve).Decision})
 	}
 	return report
+}
+
+// unforced returns the fields in conflict that an apply sets without force.
+func unforced(found, forced conflicts.Conflicts) (out []fieldpath.Path) {
+	for _, c := range found {
+		isSame := func(f conflicts.Conflict) bool { return f.Owner == c.Owner && f.Path.Equal(c.Path) }
+		if !slices.ContainsFunc(forced, isSame) && !slices.ContainsFunc(out, c.Path.Equal) {
+			out = append(out, c.Path)
+		}
+	}
+	return out
 }
 
 // takes reports whether an apply takes a field from another manager. Without force, only an apply of kubectl does: it

@@ -12,15 +12,19 @@ import (
 	"github.com/tenure-ssa/tenure/internal/defaulted"
 	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// setByServer has the metadata that only servers set. In the annotation, servers keep a field that DaemonSets had in a
-// removed API group.
-var setByServer = managedfields.Unowned().Union(fieldpath.NewSet(
+// bookkeeping has the metadata that only servers set, and annotations in which servers, controllers and kubectl note
+// their own work. A manifest with such an annotation would fight with them. In the first annotation, servers keep a
+// field that DaemonSets had in a removed API group.
+var bookkeeping = managedfields.Unowned().Union(fieldpath.NewSet(
 	fieldpath.NewPath("metadata", "annotations", "deprecated.daemonset.template.generation"),
+	fieldpath.NewPath("metadata", "annotations", "deployment.kubernetes.io/revision"),
+	fieldpath.NewPath("metadata", "annotations", lastapplied.Annotation),
 ))
 
 var status = fieldpath.NewSet(fieldpath.NewPath("status"))
@@ -80,8 +84,8 @@ func (o Owner) Key() managedfields.Key {
 
 // FindDrift returns the leaves of obj that the manifest lacks and that no manager with permission owns. If all owned
 // leaves of a list item drift and have the same owners, it returns the item in their place. The status, and metadata
-// that only servers set, do not drift. Defaults that only Update entries own do not drift either, because clients that
-// send whole objects become owners of defaults.
+// in which servers and tools note their own work, do not drift. Defaults that only Update entries own do not drift
+// either, because clients that send whole objects become owners of defaults.
 //
 // FindDrift assumes that fields have the same paths at all versions. If an entry can't be decoded, or owns a field that
 // the object's version lacks and that the policy does not permit, FindDrift returns an error together with the drift of
@@ -98,7 +102,7 @@ func FindDrift(obj runtime.Object, o DriftOptions) (out Drift, err error) {
 	if o.Type == nil {
 		return out, errors.New("expected a type, got nil")
 	}
-	leaves := o.Type.FieldSet(tree).Leaves().Difference(setByServer)
+	leaves := o.Type.FieldSet(tree).Leaves().Difference(bookkeeping)
 	d := drift{DriftOptions: o, tree: tree, leaves: leaves.RecursiveDifference(status)}
 	if o.Manifest != nil {
 		d.intended = o.Type.FieldSet(o.Manifest)
@@ -149,7 +153,7 @@ func (d *drift) addOwners(metadata *metav1.PartialObjectMetadata, entries manage
 		}
 		owner := Owner{policy.Owner{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource}, e.APIVersion,
 			e.Time}
-		uncompared := set.Difference(setByServer).RecursiveDifference(status)
+		uncompared := set.Difference(bookkeeping).RecursiveDifference(status)
 		set = d.leaves.Intersection(d.Type.Reconcile(set)).Union(others)
 		d.owners, d.fields, d.owned = append(d.owners, owner), append(d.fields, set), d.owned.Union(set)
 		isApply := e.Operation == metav1.ManagedFieldsOperationApply

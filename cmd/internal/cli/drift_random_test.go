@@ -106,8 +106,8 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	about := []any{"seed %d, manager %q, may %v, manifest %s\nlive %s\nhistory %s", w.seed, applier, may, jsonText(tree),
 		jsonText(live), strings.Join(o.history, "\n  ")}
 	want := setOf(t, twin.drift)
-	if applier == planning.KubectlManager { // what kubectl itself writes and removes is no drift
-		gone := []fieldpath.Path{fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)}
+	if applier == planning.KubectlManager { // what kubectl itself removes is no drift
+		var gone []fieldpath.Path
 		for _, change := range all[0].Migration {
 			if change.Kind == plans.Removed {
 				gone = append(gone, change.Path)
@@ -161,8 +161,9 @@ func (d *driftTwin) walk(path []string, fields fieldsOf) {
 			d.walk(append(slices.Clone(path), name), below.(fieldsOf))
 		}
 	}
-	isServers := slices.Contains(path, "f:deprecated.daemonset.template.generation")
-	if isLeaf && len(path) > 0 && path[0] != "f:status" && !isServers {
+	isNote := slices.Contains(path, "f:deprecated.daemonset.template.generation") ||
+		slices.Contains(path, "f:"+fieldmanager.LastAppliedAnnotation)
+	if isLeaf && len(path) > 0 && path[0] != "f:status" && !isNote {
 		d.leaf(path)
 	}
 }

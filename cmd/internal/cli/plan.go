@@ -122,11 +122,12 @@ that the manifests lack, and that only managers without permission own. For each
 field or item, it shows the value, the owners, the times of the owners' entries, and
 the commands that end the drift. The permissions of the policy say which manager may
 own which fields; a manager that the policy does not name may own nothing. Fields
-that components of the control plane own, and fields written through the status
-subresource, are not drift. Unowned fields are listed separately. A default that
-only Update entries own is not drift.
+that components of the control plane own, fields written through the status
+subresource, and the annotation of client-side apply are not drift. Unowned fields
+are listed separately. A default that only Update entries own is not drift.
 
-Values of Secrets are not shown.
+Values of Secrets are not shown. A value that the server chooses with each write,
+such as a node port that no manifest sets, is shown as (set by the server).
 
 With --apply, the command asks for confirmation and applies the plan, but only if
 the exit status of the plan would be 0 or 1 (see below). Two documents for the same

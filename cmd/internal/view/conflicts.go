@@ -30,7 +30,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 		if way.Decision == conflicts.Force && len(p.Overruled) > 0 {
 			var set []string
 			for _, c := range p.Overruled {
-				_, value := conflictreport.ChangeTexts(hideChange(c))
+				_, value := changeTexts(c)
 				if text := c.Path.Short() + " to " + value; !slices.Contains(set, text) { // a field may have two owners
 					set = append(set, text)
 				}

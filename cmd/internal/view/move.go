@@ -70,7 +70,7 @@ func PreviewMove(
 				other.Removes, color.FgRed)
 		}
 		list("the next apply of "+who+" takes back, if its manifest still has it", next.Regains, color.FgYellow)
-		list("kept by the next apply of "+who+", but no longer owned", next.Defaults, color.FgYellow)
+		list(ownership.KeptTitle("the next apply of "+who, true), next.Defaults, color.FgYellow)
 	}
 	list("client-side kubectl apply still sets if its manifest changes them, or removes if its manifest lacks them",
 		result.ClientSide, color.FgYellow)

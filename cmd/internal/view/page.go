@@ -60,8 +60,7 @@ func (v PlanView) PageOf(ctx context.Context, p *planning.Planned, now time.Time
 		if p.Desired.Object == nil {
 			break // all fields are new
 		}
-		change = hideChange(change)
-		before, after := conflictreport.ChangeTexts(change)
+		before, after := changeTexts(change)
 		changes.Rows = append(changes.Rows, []string{string(change.Kind), change.Path.Short(), before, after})
 		out.Marks[change.Path.String()] = page.Changed
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/fatih/color"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/page"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -16,7 +18,6 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership/advice"
-	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -283,9 +284,8 @@ func (v PlanView) WriteEffects(w io.Writer, p planning.Planned) {
 func (v PlanView) writeChanges(w io.Writer, changes iter.Seq[plans.Change]) {
 	rows := [][]cell{headings("CHANGE", "FIELD", "BEFORE", "AFTER")}
 	for change := range changes {
-		change = hideChange(change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
-		before, after := conflictreport.ChangeTexts(change)
+		before, after := changeTexts(change)
 		switch change.Kind {
 		case plans.Added:
 			row = append(row, cell{}, cell{after, color.FgGreen})
@@ -329,7 +329,7 @@ func (v PlanView) writeOwnership(w io.Writer, p planning.Planned) {
 		}
 		for _, loss := range others {
 			row := []cell{who, {"loses", 0}, {loss.Field.Short(), color.FgCyan}}
-			if fate := fateOf(loss); fate != "" {
+			if fate := fateOf(p, loss); fate != "" {
 				rows[0] = headings("MANAGER", "OWNERSHIP", "FIELD", "VALUE")
 				row = append(row, cell{fate, color.Faint})
 			}
@@ -366,7 +366,10 @@ func containerRows(p planning.Planned) (rows [][]cell) {
 }
 
 // fateOf describes what happens to the value of a field that a manager loses and does not remove.
-func fateOf(loss planning.Loss) string {
+func fateOf(p planning.Planned, loss planning.Loss) string {
+	isSetter := func(k managedfields.Key) bool {
+		return k.Manager == p.Desired.Manager && k.Operation == metav1.ManagedFieldsOperationApply
+	}
 	switch {
 	case loss.Absent:
 		return ""
@@ -381,8 +384,10 @@ func fateOf(loss planning.Loss) string {
 		return "stays without an owner: an apply removes it only with the list item or map around it"
 	case len(loss.Owners) == 0:
 		return "stays without an owner: no apply removes it"
+	case loss.Changes && slices.ContainsFunc(loss.Owners, isSetter):
+		return "is set by " + describeKey(loss.Owners[slices.IndexFunc(loss.Owners, isSetter)])
 	case loss.Changes:
-		return "is set by " + describeKey(loss.Owners[0])
+		return "is changed by this apply, and stays with " + describeKey(loss.Owners[0])
 	}
 	return "stays with " + describeKey(loss.Owners[0])
 }

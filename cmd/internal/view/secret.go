@@ -5,7 +5,9 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
+	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/secrets"
+	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/ownership/fights"
 )
 
@@ -39,6 +41,16 @@ func hideTrees(before, after map[string]any) (_, _ map[string]any) {
 		b = nil
 	}
 	return a, b
+}
+
+// changeTexts returns the texts of both values of a change, without stand-ins.
+func changeTexts(c plans.Change) (before, after string) {
+	c = hideChange(c)
+	before, after = conflictreport.ChangeTexts(c)
+	if c.After == place.SetByServer {
+		after = place.SetByServer // it is no string
+	}
+	return before, after
 }
 
 // hideChange returns a change without stand-ins.

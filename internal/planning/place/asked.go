@@ -25,7 +25,8 @@ import (
 // Answer is a server's response to a dry run of an apply. Where a plan differs from the response, the response is right
 // and replaces the plan.
 type Answer struct {
-	// Object is the object that would be stored, without the values of a Secret; nil if there are conflicts.
+	// Object is the object that would be stored, without the values of a Secret, and with [SetByServer] in place of values
+	// that the server chooses anew for each write; nil if there are conflicts.
 	Object map[string]any
 	// Conflicts are the conflicts in the server's response; if there are none, the list is empty but not nil.
 	Conflicts conflicts.Conflicts
@@ -50,7 +51,7 @@ func (w *Desired) Ask(
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{Object: secrets.Shown(object), Conflicts: conflicts.Conflicts{}}, nil
+	return Answer{Object: secrets.Shown(w.WithoutChosen(object)), Conflicts: conflicts.Conflicts{}}, nil
 }
 
 // conflictsOf returns the conflicts of a server's 409, with the values of both sides. They may include conflicts that
