@@ -53,8 +53,8 @@ confirmation, and applies the intent. -o yaml prints the intent, which can repla
 your manifest. With --dry-run nothing is applied. With --live the intent is only
 printed.
 
-With several documents, documents without a conflict are only counted;
---show-unchanged and -o json list them.
+With several documents, documents without a conflict are only counted, unless a
+policy decided conflicts; --show-unchanged and -o json list them.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 Each decision is shown with its rule. Conflicts that no rule matches, and conflicts
@@ -254,7 +254,7 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 				unknown++
 				text = "conflicts are not known"
 			}
-			if documents == 1 || f.unchanged || !p.KnowsConflicts() {
+			if documents == 1 || f.unchanged || !p.KnowsConflicts() || len(p.Decided) > 0 {
 				fmt.Fprintf(env.Stdout, "%s: %s\n", p.Title(), text)
 			}
 			shown.WriteDecided(env.Stdout, &p)
