@@ -84,12 +84,12 @@ func (p *Planned) ownedLive() (owned *fieldpath.Set) {
 	return owned
 }
 
-// isMigrated reports whether kubectl itself writes or removes a field when it applies.
+// isMigrated reports whether kubectl itself writes or removes a field when it applies with its default manager.
 func (p *Planned) isMigrated(path fieldpath.Path) bool {
-	return p.Desired.Manager == KubectlManager && path.Equal(annotationPath) ||
+	return p.Desired.Manager == KubectlManager && (path.Equal(annotationPath) ||
 		slices.ContainsFunc(p.Migration, func(c plans.Change) bool {
 			return c.Kind == plans.Removed && len(c.Path) <= len(path) && path[:len(c.Path)].Equal(c.Path)
-		})
+		}))
 }
 
 // removesAfter reports whether the next apply after a move removes a field, and no other field of owned. If the field

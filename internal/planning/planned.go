@@ -63,7 +63,8 @@ type Planned struct {
 	// Undecodable suggests removing the entries of the live object that can't be decoded; nil if all entries can be
 	// decoded.
 	Undecodable []advice.Suggestion
-	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
+	// Migration has the changes of the second apply that kubectl, but no other program, sends to take over client-side
+	// applied fields. If there are conflicts, these are the changes after a forced apply.
 	Migration []plans.Change
 	// Decided are the conflicts that a policy has decided, see [Planned.Decide].
 	Decided []Decided
