@@ -222,7 +222,7 @@ func LetGo(l Leftover, promise Promise) Suggestion {
 	names := texts(l.Fields)
 	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(l.Updater),
 		printable.Counted(len(names), "field", "fields"), l.Manager)
-	if l.IsAnnotated {
+	if l.IsAnnotated && !l.IsRefused {
 		why += " (kubectl's server-side apply does, because it moves them first)"
 	}
 	switch {

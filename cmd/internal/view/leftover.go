@@ -53,7 +53,9 @@ func (s Suggest) Write(w io.Writer, suggestion advice.Suggestion) {
 
 // migrates reports whether kubectl may apply the plan, and then makes further changes. If this command applies the
 // plan, it shows these changes only for the default manager of kubectl, whose plans show what kubectl does.
-func (v PlanView) migrates(p *planning.Planned) bool { return len(p.Migration) > 0 && v.isForKubectl(p) }
+func (v PlanView) migrates(p *planning.Planned) bool {
+	return len(p.Migration) > 0 && v.isForKubectl(p)
+}
 
 func (v PlanView) isForKubectl(p *planning.Planned) bool {
 	return !v.Applies || p.Desired.Manager == planning.KubectlManager
