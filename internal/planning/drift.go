@@ -88,9 +88,9 @@ func (p *Planned) ownedLive() (owned *fieldpath.Set) {
 	return owned
 }
 
-// isMigrated reports whether kubectl itself removes a field when it applies.
+// isMigrated reports whether kubectl itself removes a field when it applies with its default manager.
 func (p *Planned) isMigrated(path fieldpath.Path) bool {
-	return slices.ContainsFunc(p.Migration, func(c plans.Change) bool {
+	return p.Desired.Manager == KubectlManager && slices.ContainsFunc(p.Migration, func(c plans.Change) bool {
 		return c.Kind == plans.Removed && len(c.Path) <= len(path) && path[:len(c.Path)].Equal(c.Path)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/defaulted"
+	"github.com/tenure-ssa/tenure/internal/fieldsets"
 	"github.com/tenure-ssa/tenure/internal/lastapplied"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 	"github.com/tenure-ssa/tenure/internal/secrets"
@@ -33,11 +35,12 @@ const KubectlManager = lastapplied.Manager
 var annotationPath = fieldpath.NewPath("metadata", "annotations", fieldmanager.LastAppliedAnnotation)
 
 // FindLeftovers suggests moves after which the next apply removes fields that would otherwise stay although the intent
-// lacks them. It considers only updaters that own a field of the intent, updaters with the name of the intent's
-// manager, and commands of kubectl, because other updaters, such as controllers, add fields of their own. Defaults, and
-// fields that another manager applied, are not leftovers. The promise of a suggestion is what the next apply removes
-// after the move. A dry run determines the promise if there is a server and the budget allows one more dry run.
-// Otherwise, a plan determines the promise.
+// lacks them. If the server refuses a move, or the apply after it, the suggestion only names the fields. FindLeftovers
+// considers only updaters that own a field of the intent, updaters with the name of the intent's manager, and commands
+// of kubectl, because other updaters, such as controllers, add fields of their own. Defaults, and fields that another
+// manager applied, are not leftovers. The promise of a suggestion is what the next apply removes after the move. A dry
+// run determines the promise if there is a server and the budget allows one more dry run. Otherwise, a plan determines
+// the promise. FindLeftovers also plans the changes of [Planned].Migration.
 func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
 	if err != nil || !slices.ContainsFunc(list, p.isUpdater) {
@@ -46,9 +49,14 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 	t, version := p.Kind.Typ, p.Kind.GroupVersion().String()
 	intended := t.FieldSet(p.Tree)
 	kept := fieldpath.UnionOf(intended, managedfields.Unowned(), fieldpath.NewSet(annotationPath), upgrade.RestartedAt())
+	alone := intended // what only the manager owns after the apply
 	for i := range list {
-		if list[i].Operation == metav1.ManagedFieldsOperationApply && list[i].Manager != p.Desired.Manager {
+		isApply := list[i].Operation == metav1.ManagedFieldsOperationApply
+		if isApply && list[i].Manager != p.Desired.Manager {
 			kept = kept.Union(list[i].Owned())
+		}
+		if !isApply || list[i].Manager != p.Desired.Manager {
+			alone = alone.Difference(list[i].Owned())
 		}
 	}
 	for i := range list {
@@ -72,12 +80,15 @@ func (p *Planned) FindLeftovers(ctx context.Context, asking Asking) error {
 		}
 		beyond = defaulted.Without(t, p.Desired.Object, beyond, p.Options.Defaulter)
 		if !beyond.IsEmpty() {
-			if err := p.letGo(ctx, asking, e.Key, beyond, isAnnotated); err != nil {
+			l := advice.Leftover{
+				Objects: p.Objects(), Manager: p.Desired.Manager, Updater: e.Key, IsAnnotated: isAnnotated, Fields: beyond,
+			}
+			if err := p.letGo(ctx, asking, l, alone); err != nil {
 				return err
 			}
 		}
 	}
-	if p.Desired.Manager == KubectlManager && p.Outcome != plans.Conflict {
+	if slices.ContainsFunc(list, isClientSide) {
 		return p.planMigration(ctx, asking)
 	}
 	return nil
@@ -88,29 +99,28 @@ func IsKubectl(manager string) bool {
 	return manager == KubectlManager || strings.HasPrefix(manager, KubectlManager+"-")
 }
 
-// letGo suggests moving the fields of an updater to the intent's manager. The argument owned has the updater's leaves
-// that the intent lacks. letGo suggests the move only if the manager's next apply then removes leaves of owned that
-// would otherwise stay. If the updater is in conflict with the intent, only the leaves of owned move, so that the
-// suggestion does not also decide the conflict. If the updater owns the annotation of client-side apply, the suggestion
-// is always the whole migration to server-side apply.
-func (p *Planned) letGo(
-	ctx context.Context, asking Asking, updater managedfields.Key, owned *fieldpath.Set, isAnnotated bool,
-) error {
-	w := p.Desired.Stored()
-	var move ownership.Move
+// letGo suggests moving the fields of an updater to the intent's manager. l.Fields are the updater's leaves that the
+// intent lacks; alone is what only the manager owns after the apply. letGo suggests the move only if the manager's next
+// apply then removes leaves of l.Fields that would otherwise stay. If the updater is in conflict with the intent, only
+// these leaves move, so that the suggestion does not also decide the conflict. If the updater owns the annotation of
+// client-side apply, the suggestion is always the whole migration to server-side apply.
+func (p *Planned) letGo(ctx context.Context, asking Asking, l advice.Leftover, alone *fieldpath.Set) error {
+	w, owned := p.Desired.Stored(), l.Fields
 	var live runtime.Object
-	isOwn := func(c conflicts.Conflict) bool { return c.Owner == updater }
-	if !isAnnotated && slices.ContainsFunc(p.Conflicts, isOwn) {
-		move = ownership.Transfer{Fields: owned, From: updater, To: managedfields.Key{Manager: w.Manager}}
-		moved, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), move)
+	isOwn := func(c conflicts.Conflict) bool { return c.Owner == l.Updater }
+	if !l.IsAnnotated && slices.ContainsFunc(p.Conflicts, isOwn) {
+		l.Move = ownership.Transfer{
+			Fields: withItems(owned), From: l.Updater, To: managedfields.Key{Manager: w.Manager},
+		}
+		moved, err := w.Mover(asking.Now).Do(ctx, place.Wrap(w.Object), l.Move)
 		if err != nil {
 			return nil //nolint:nilerr // nothing to suggest
 		}
 		live = moved.Object
 	} else {
 		o := upgrade.ServerSideOptions{Types: p.Types, Converter: p.Converter(), Manager: w.Manager}
-		if !isAnnotated {
-			o.From, o.Everything = []string{updater.Manager}, true
+		if !l.IsAnnotated {
+			o.From, o.Everything = []string{l.Updater.Manager}, true
 		}
 		moved, err := upgrade.ToServerSide(ctx, place.Wrap(w.Object), o)
 		if err != nil || !moved.Changed {
@@ -125,12 +135,34 @@ func (p *Planned) letGo(
 	if errors.Is(err, errVersions) {
 		return nil // what the next apply removes is not known
 	}
-	if ok {
-		kept := removed(fieldpath.NewSet(promise.Removes...))
-		s := advice.LetGo(p.Objects(), w.Manager, updater, isAnnotated, move, kept, promise)
-		p.Leftovers = append(p.Leftovers, s)
+	l.Fields, l.IsRefused = removed(fieldpath.NewSet(promise.Removes...)), !ok
+	if err != nil || l.Fields.IsEmpty() {
+		return err
 	}
-	return err
+	for path := range l.Fields.All() {
+		for n := 1; n < len(path); n++ {
+			if alone.Has(path[:n]) {
+				l.Inside++
+				break
+			}
+		}
+	}
+	p.Leftovers = append(p.Leftovers, advice.LetGo(l, promise))
+	return nil
+}
+
+// withItems replaces list items whose key fields are in a set by the whole items, because key fields move only with
+// their item.
+func withItems(fields *fieldpath.Set) *fieldpath.Set {
+	return fieldsets.Rewrite(fields, func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		key, _ := e.Key()
+		for _, name := range fieldsets.NamesOf(key) {
+			if hasKey, _ := entry.Below.At(fieldpath.FieldElement(name)); hasKey {
+				return fieldpath.Entry{Member: true}
+			}
+		}
+		return fieldpath.Entry{Member: entry.Member, Below: withItems(entry.Below)}
+	})
 }
 
 // beyond returns the leaves that another apply removes and this apply does not. The argument removes has the leaves
@@ -145,15 +177,21 @@ func (p *Planned) isUpdater(e managedfields.Entry) bool {
 		e.APIVersion == p.Kind.GroupVersion().String()
 }
 
-// Migrated returns the fields in conflict that kubectl apply --server-side moves to its manager after the apply, and
+// isClientSide reports whether an entry is of client-side apply: kubectl apply --server-side moves its fields to the
+// manager, whatever the manager's name.
+func isClientSide(e managedfields.Entry) bool {
+	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.Owned().Has(annotationPath)
+}
+
+// Migrated returns the fields in conflict that kubectl apply --server-side moves to the manager after the apply, and
 // then removes if the intent lacks them. It omits defaults, which a server sets again.
 func (p *Planned) Migrated() (out []fieldpath.Path) {
 	list, err := managedfields.Read(place.Wrap(p.Desired.Object))
-	if err != nil || p.Desired.Manager != KubectlManager {
+	if err != nil {
 		return nil
 	}
 	for _, c := range p.Conflicts {
-		if e := list.Get(c.Owner); e != nil && p.isUpdater(*e) && e.Owned().Has(annotationPath) {
+		if e := list.Get(c.Owner); e != nil && p.isUpdater(*e) && isClientSide(*e) {
 			out = append(out, c.Path)
 		}
 	}
@@ -171,7 +209,7 @@ func (p *Planned) TakeOver() advice.Suggestion {
 	updater := ""
 	list, _ := managedfields.Read(place.Wrap(p.Desired.Object)) // as after a plan, there is no error
 	for i := range list {
-		if p.isUpdater(list[i]) && list[i].Owned().Has(annotationPath) {
+		if isClientSide(list[i]) {
 			updater = list[i].Manager
 		}
 	}
@@ -179,36 +217,69 @@ func (p *Planned) TakeOver() advice.Suggestion {
 }
 
 // planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of
-// client-side apply, and applies again.
+// client-side apply to the manager, and applies again. If there are conflicts, the apply is planned as forced: fields
+// that the intent lacks are removed after any way out.
 func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
+	isKubectl := p.Desired.Manager == KubectlManager
 	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
-		Types: p.Types, Converter: p.Converter(), Manager: KubectlManager, Everything: true, KeepLastApplied: true,
+		Types: p.Types, Converter: p.Converter(), Manager: p.Desired.Manager, Everything: true, KeepLastApplied: isKubectl,
 	})
+	if err != nil && !isKubectl {
+		return nil //nolint:nilerr // other appliers do not migrate, so their plans do not fail
+	}
 	if err != nil || !moved.Changed {
 		return err
 	}
-	second, err := p.next(ctx, p.Desired, moved.Object)
+	first := *p
+	first.Options.Force = p.Options.Force || p.Outcome == plans.Conflict
+	second, err := first.next(ctx, p.Desired, moved.Object)
 	if p.IsMigrationUnknown = errors.Is(err, errVersions); p.IsMigrationUnknown {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	p.Migration = slices.Collect(second.Changes())
-	if len(p.Migration) == 0 || p.Served == nil || secrets.Is(p.Tree) { // the plan has no values of a Secret
+	if second.Outcome == plans.Conflict {
+		return nil // kubectl warns, and tries again with the next apply
+	}
+	p.setMigration(second.Changes())
+	isServed, canDryRun := p.IsServed()
+	isAsked := isServed && canDryRun && asking.Budget != nil && !p.Moved
+	if p.Migration == nil || !isAsked || secrets.Is(p.Tree) { // the plan has no values of a Secret
 		return nil
 	}
 	// Like the dry run of the apply itself, this dry run does not use the budget.
 	served, err := p.send(ctx, asking, moved.Object, second)
 	switch {
+	case apierrors.IsForbidden(err) && !p.MayWrite(ctx, asking.Place, ""): // the plan is all that is known
 	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err):
 		p.Migration = nil // kubectl warns of the error, and tries again with the next apply
 	case err != nil:
 		return place.ServerError(err)
-	default:
-		p.Migration = slices.Collect(p.Target.Changes(p.Served, served))
+	case p.Served != nil:
+		p.setMigration(p.Target.Changes(p.Served, served))
+	case p.Outcome == plans.Unchanged:
+		p.setMigration(p.Target.Changes(p.Desired.Object, served))
+	default: // the server has not responded to a forced apply, and may keep fields
+		p.Migration = slices.DeleteFunc(p.Migration, func(c plans.Change) bool {
+			_, stays := p.Kind.Typ.Get(served, c.Path)
+			return stays && c.Kind == plans.Removed
+		})
 	}
 	return nil
+}
+
+// setMigration sets the changes of kubectl's second apply. There are none if this apply only removes the annotation of
+// client-side apply, which kubectl's default manager keeps.
+func (p *Planned) setMigration(changes iter.Seq[plans.Change]) {
+	p.Migration = slices.Collect(changes)
+	isData := func(c plans.Change) bool {
+		all, _ := c.Before.(map[string]any)
+		return !c.Path.Equal(annotationPath) && (!c.Path.Equal(annotationPath[:2]) || len(all) != 1)
+	}
+	if !slices.ContainsFunc(p.Migration, isData) {
+		p.Migration = nil
+	}
 }
 
 // StringData is an effect of a Secret's stringData on a field of data. If Owner is set, the apply overwrites the

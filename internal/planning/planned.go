@@ -63,8 +63,9 @@ type Planned struct {
 	// Undecodable suggests removing the entries of the live object that can't be decoded; nil if all entries can be
 	// decoded.
 	Undecodable []advice.Suggestion
-	// Migration has the changes of the second apply that kubectl sends to take over its client-side applied fields.
-	// IsMigrationUnknown is true if they are not known, because there are entries of other versions.
+	// Migration has the changes of the second apply that kubectl, but no other program, sends to take over client-side
+	// applied fields. If there are conflicts, these are the changes after a forced apply. IsMigrationUnknown is true if
+	// the changes are not known, because there are entries of other versions.
 	Migration          []plans.Change
 	IsMigrationUnknown bool
 	// Decided are the conflicts that a policy has decided, see [Planned.Decide].

@@ -25,6 +25,8 @@ import (
 type Suggestion struct {
 	// Why is the reason for the action, or its purpose, as text.
 	Why string `json:"why"`
+	// Fields are the fields that the suggestion is about, if there may be too many to name all of them in Why.
+	Fields []fieldpath.Path `json:"fields,omitempty"`
 	// Action is nil if only a person can follow the suggestion.
 	Action Action `json:"-"`
 	// Arguments are the arguments of the tenure command that does the action. Only commands set them.

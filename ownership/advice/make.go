@@ -215,36 +215,65 @@ func WithMigration(s Suggestion, fields []fieldpath.Path) Suggestion {
 	return s
 }
 
-// LetGo lets the next apply of a manager remove fields that an updater still owns although the intent lacks them.
-// isAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields. If
-// move is not nil, it is the action. If move is nil, the action is an Upgrade: if isAnnotated is true, it moves the
-// fields in the annotation; otherwise, it moves all fields that the updater owns. promise.Removes includes leaves that
-// the next apply would remove anyway.
-func LetGo(
-	o Objects, manager string, updater managedfields.Key, isAnnotated bool, move ownership.Move, kept *fieldpath.Set,
-	promise Promise,
-) Suggestion {
-	var action Action = Move{o, move}
-	if move == nil {
-		from := ""
-		if !isAnnotated {
-			from = updater.Manager
-		}
-		action = Upgrade{o, manager, from}
-	}
-	promise.Keeps, promise.Done = true, true
-	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(updater),
-		printable.Counted(kept.Len(), "field", "fields"), manager)
-	if isAnnotated {
+// Leftover has fields that an updater still owns although the intent of Manager lacks them.
+type Leftover struct {
+	Objects
+	Manager string
+	Updater managedfields.Key
+	// IsAnnotated is true if the updater owns the annotation of client-side apply and the annotation has the fields.
+	IsAnnotated bool
+	// Move is the move after which the next apply of Manager removes the fields. If it is nil, an Upgrade does the same:
+	// if IsAnnotated is true, it moves the fields in the annotation; otherwise, it moves all fields that the updater owns.
+	Move ownership.Move
+	// IsRefused is true if the server refuses the move, or the apply after it.
+	IsRefused bool
+	Fields    *fieldpath.Set
+	// Inside is the number of Fields in list items and maps that only Manager owns, so that an apply without the item or
+	// map removes them.
+	Inside int
+}
+
+// LetGo lets the next apply of a manager remove leftovers. promise.Removes includes leaves that the next apply would
+// remove anyway. If the server refuses this, the suggestion only names the fields.
+func LetGo(l Leftover, promise Promise) Suggestion {
+	names := texts(l.Fields)
+	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(l.Updater),
+		printable.Counted(len(names), "field", "fields"), l.Manager)
+	if l.IsAnnotated && !l.IsRefused {
 		why += " (kubectl's server-side apply does, because it moves them first)"
 	}
-	if kept.Len() <= maxNamed {
-		why += ": " + strings.Join(texts(kept), " ")
+	switch {
+	case l.Inside == len(names):
+		why += ", except with the list item or map around them"
+	case l.Inside > 0:
+		why += fmt.Sprintf(", except %d of them with the list item or map around them", l.Inside)
+	}
+	why += ": " + strings.Join(names[:min(len(names), MaxNamed)], " ")
+	if more := len(names) - MaxNamed; more > 0 {
+		why += fmt.Sprintf(" and %d more", more)
+	}
+	s := Suggestion{}
+	for path := range l.Fields.All() {
+		s.Fields = append(s.Fields, slices.Clone(path))
+	}
+	if l.IsRefused {
+		s.Why = why + "; the server refuses to let them go"
+		return s
+	}
+	switch {
+	case l.Move != nil:
+		s.Action = Move{l.Objects, l.Move}
+	case l.IsAnnotated:
+		s.Action = Upgrade{l.Objects, l.Manager, ""}
+	default:
+		s.Action = Upgrade{l.Objects, l.Manager, l.Updater.Manager}
 	}
 	if promise.Unblocks {
 		why += "; without a conflict, because the fields in conflict move too"
 	}
-	return Suggestion{Why: why, Action: action, Promise: promise}
+	promise.Keeps, promise.Done = true, true
+	s.Why, s.Promise = why, promise
+	return s
 }
 
 // TakeOver migrates an object to server-side apply. A server-side apply of kubectl takes over the fields of client-side
@@ -481,8 +510,8 @@ func target(owner managedfields.Key) managedfields.Key {
 	return owner
 }
 
-// maxNamed is the maximal number of leftovers that a suggestion names.
-const maxNamed = 10
+// MaxNamed is the maximal number of leftovers that the Why of a suggestion names.
+const MaxNamed = 10
 
 func texts(fields *fieldpath.Set) (out []string) {
 	for path := range fields.All() {

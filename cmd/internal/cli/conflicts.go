@@ -49,12 +49,13 @@ the conflicts, and what each way does.
 Without --field, --resolve decides all conflicts. With --field, --resolve decides
 only conflicts in the fields that --field names, and --others decides the remaining
 conflicts. With --resolve, the command makes the resulting intent, asks for
-confirmation, and applies the intent. -o yaml prints the intent, which can replace
-your manifest. With --dry-run nothing is applied. With --live the intent is only
-printed.
+confirmation, and applies the intent. As tenure plan does, it shows the fields that
+then stay although the intent lacks them. -o yaml prints the intent, which can
+replace your manifest. With --dry-run nothing is applied. With --live the intent is
+only printed.
 
-With several documents, documents without a conflict are only counted;
---show-unchanged and -o json list them.
+With several documents, documents without a conflict are only counted, unless a
+policy decided conflicts; --show-unchanged and -o json list them.
 
 With --policy FILE, the rules in FILE decide conflicts (see tenure policy --help).
 Each decision is shown with its rule. Conflicts that no rule matches, and conflicts
@@ -254,7 +255,7 @@ func (f *conflictsFlags) printConflicts(planned []planning.Planned, failed int) 
 				unknown++
 				text = "conflicts are not known"
 			}
-			if documents == 1 || f.unchanged || !p.KnowsConflicts() {
+			if documents == 1 || f.unchanged || !p.KnowsConflicts() || len(p.Decided) > 0 {
 				fmt.Fprintf(env.Stdout, "%s: %s\n", p.Title(), text)
 			}
 			shown.WriteDecided(env.Stdout, &p)
@@ -290,7 +291,9 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Plan
 	if err := f.checkFields(planned); err != nil {
 		return err
 	}
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
+	shown := view.PlanView{
+		Palette: view.PaletteFor(env, env.Stderr), Applies: !f.isOnlyShown(), Suggest: f.suggest(),
+	}
 	for _, one := range planned {
 		forced := ""
 		if one.Options.Force {
@@ -302,6 +305,7 @@ func (f *conflictsFlags) resolveConflicts(p place.Place, planned []planning.Plan
 		}
 		fmt.Fprintf(env.Stderr, "%s: %s%s\n", one.Title(), one.Outcome, forced)
 		shown.WriteEffects(env.Stderr, one)
+		shown.WriteLeftovers(env.Stderr, &one)
 	}
 	if f.live != nil {
 		f.format = cmp.Or(f.format, "yaml")

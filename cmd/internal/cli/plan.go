@@ -85,8 +85,14 @@ The plan names such a field, and the command that allows the manager to remove i
 It does so only if the entry has the document's API version, and belongs to the
 manager itself, to a command of kubectl such as kubectl edit, or to a manager that
 also owns a field of the manifest. Other updaters may be controllers; only --drift
-lists their fields. For the manager kubectl, the plan shows the fields that kubectl
-apply --server-side first moves to its own Apply entry and then removes.
+lists their fields.
+
+If kubectl apply set fields, kubectl apply --server-side does more than other
+programs do, whatever the manager: after the apply, it moves these fields to the
+manager and applies again, which removes the fields that the manifest lacks. The
+plan shows the changes of this second apply; the outcome does not include them. If a
+plan for the manager kubectl is applied by --apply, which moves no fields, it shows
+the command that moves them.
 
 With --prune, the plan also lists the objects that --apply would delete because they
 are no longer in the input. These objects are in the namespaces of the input, and
@@ -142,12 +148,13 @@ pruned, unless an apply failed. The exit status of --apply is 0 if everything wa
 applied, or if there was nothing to apply.
 
 Exit status: 0 if nothing would change; 1 if an object or the ownership of a field
-would change, an object would be deleted, or something drifts; 2 on a conflict; 3 on
-any error; 4 if there is no conflict and no error, but the plan is incomplete: you
-lack the permission to apply an object that would change; an object has entries of
-API versions other than the document's, which only the server can compare; or
---drift could not compare an object. With several documents, the exit status is the
-first of 3, 2, 4 and 1 that applies to any of them.`,
+would change, even if only the second apply of kubectl changes it, an object would
+be deleted, or something drifts; 2 on a conflict; 3 on any error; 4 if there is no
+conflict and no error, but the plan is incomplete: you lack the permission to apply
+an object that would change; an object has entries of API versions other than the
+document's, which only the server can compare; or --drift could not compare an
+object. With several documents, the exit status is the first of 3, 2, 4 and 1 that
+applies to any of them.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web
   KUBECTL_EXTERNAL_DIFF=meld tenure plan -f manifests/ -o diff
@@ -288,7 +295,7 @@ func (f *planFlags) planIn(
 		fmt.Fprintf(f.env.Stderr, "note: --app %s: plan --apply cannot apply this: %v\n", f.pruning.app, notNamed)
 	}
 	drifting, _ := out.Drifting()
-	status := f.exitStatus(worst, len(out.Pruned)+drifting, failed)
+	status := f.exitStatus(worst, len(out.Pruned)+drifting+out.Migrated(), failed)
 	if !f.apply || status > statusChanges {
 		return exitWith(status)
 	}
@@ -303,7 +310,7 @@ func (f *planFlags) planIn(
 func (f *planFlags) printer(documents int) *view.Plans {
 	v := view.PlanView{
 		Palette: view.PaletteFor(f.env, f.env.Stdout), ManagedFields: f.managedFields, Unchanged: f.unchanged,
-		Drift: f.drift, Applies: f.apply, Suggest: f.suggest(),
+		Drift: f.drift, Applies: f.apply || f.moves, Suggest: f.suggest(),
 	}
 	return view.NewPlans(view.Plans{
 		PlanView: v, Env: f.env, Format: f.format, Summarize: f.summary, Several: documents > 1,

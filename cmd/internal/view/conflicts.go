@@ -42,7 +42,7 @@ func (v PlanView) ReportOf(ctx context.Context, p *planning.Planned) (conflictre
 		if _, isTried := p.Also[way.Decision]; p.Untried && !isTried {
 			s.Promise.Unblocks = false
 		}
-		if way.Decision == conflicts.GiveUp {
+		if way.Decision == conflicts.GiveUp && v.isForKubectl(p) {
 			s = advice.WithMigration(s, p.Migrated())
 		}
 		way.Suggestion = v.Suggest.with(s)

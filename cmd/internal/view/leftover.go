@@ -51,20 +51,41 @@ func (s Suggest) Write(w io.Writer, suggestion advice.Suggestion) {
 	fmt.Fprintf(w, "  %s\n", text)
 }
 
-// writeLeftovers writes the fields that stay although the intent lacks them, and how to remove them.
-func (v PlanView) writeLeftovers(w io.Writer, p *planning.Planned) {
+// migrates reports whether kubectl may apply the plan, and then makes further changes. If this command applies the
+// plan, it shows these changes only for the default manager of kubectl, whose plans show what kubectl does.
+func (v PlanView) migrates(p *planning.Planned) bool {
+	return len(p.Migration) > 0 && v.isForKubectl(p)
+}
+
+func (v PlanView) isForKubectl(p *planning.Planned) bool {
+	return !v.Applies || p.Desired.Manager == planning.KubectlManager
+}
+
+// WriteLeftovers writes the fields that stay although the intent lacks them, and how to remove them.
+func (v PlanView) WriteLeftovers(w io.Writer, p *planning.Planned) {
 	switch {
-	case len(p.Migration) > 0 && v.Applies:
+	case !v.migrates(p):
+	case v.Applies:
 		v.Suggest.Write(w, p.TakeOver())
-	case len(p.Migration) > 0:
-		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned, and then also changes:\n")
+	default:
+		other := ""
+		if p.Desired.Manager != planning.KubectlManager {
+			other = ", unlike other appliers,"
+		}
+		fmt.Fprintf(w, "  kubectl apply --server-side%s takes over what kubectl apply owned, and then also changes:\n", other)
 		v.writeChanges(w, slices.Values(p.Migration))
 	case p.IsMigrationUnknown && !v.Applies:
 		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned; what else it then changes "+
 			"is not known,\n  because entries of other versions can't be compared here\n")
 	}
 	for _, l := range p.Leftovers {
-		fmt.Fprintf(w, "  %s\n    to allow removal, run: %s\n", printable.Text(l.Why), v.Suggest.line(l))
+		fmt.Fprintf(w, "  %s\n", printable.Text(l.Why))
+		if len(l.Fields) > advice.MaxNamed {
+			fmt.Fprintln(w, "    plan -o json lists all fields")
+		}
+		if line := v.Suggest.line(l); line != "" {
+			fmt.Fprintf(w, "    to allow removal, run: %s\n", line)
+		}
 	}
 }
 

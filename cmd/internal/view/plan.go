@@ -27,7 +27,7 @@ type PlanView struct {
 	ManagedFields bool // show managed fields in diffs
 	Unchanged     bool // list unchanged objects also if there are several
 	Drift         bool // print the number of drifting fields
-	Applies       bool // this command applies the plan, not kubectl
+	Applies       bool // this command or Helm applies the plan, not kubectl
 	// Pruned are objects that would be deleted.
 	Pruned  []planning.Pruned
 	Suggest Suggest
@@ -88,8 +88,10 @@ func (v *Plans) Add(p *planning.Planned) error {
 	v.summary.add(p)
 	drift := DriftView{p.Target, p.Drift}
 	v.drift.Add(drift)
-	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || len(p.Migration) > 0
-	v.summary.Migrated += min(len(p.Migration), 1)
+	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || v.migrates(p)
+	if v.migrates(p) {
+		v.summary.Migrated++
+	}
 	switch {
 	case v.Summarize:
 	case v.Format == "diff":
@@ -109,7 +111,7 @@ func (v *Plans) Add(p *planning.Planned) error {
 		if err := v.writePlan(ctx, out, p); err != nil {
 			return err
 		}
-		v.writeLeftovers(out, p)
+		v.WriteLeftovers(out, p)
 		v.WriteStringData(out, p)
 		v.Palette.WriteDrift(out, v.Suggest, drift)
 	default:
@@ -168,6 +170,15 @@ func (v *Plans) Close() error {
 	return v.closeDrift(out)
 }
 
+// Migrated returns the number of objects that only kubectl's second apply changes further; none if this command
+// applies the plan.
+func (v *Plans) Migrated() int {
+	if v.Applies {
+		return 0
+	}
+	return v.summary.Migrated
+}
+
 // Drifting returns the number of drifting fields, and of objects that have any.
 func (v *Plans) Drifting() (fields, objects int) { return v.drift.Fields, v.drift.Objects }
 
@@ -175,7 +186,7 @@ func (v *Plans) Drifting() (fields, objects int) { return v.drift.Fields, v.drif
 func (v *Plans) closeDrift(out io.Writer) error {
 	end := ", besides the changes"
 	switch s := &v.summary; {
-	case s.Unchanged+s.Failed < s.Objects || len(v.Pruned) > 0:
+	case s.Unchanged+s.Failed < s.Objects || len(v.Pruned) > 0 || v.Migrated() > 0:
 	case s.Failed > 0:
 		end = ""
 	default:

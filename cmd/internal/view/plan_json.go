@@ -151,7 +151,10 @@ func (v PlanView) data(ctx context.Context, p *planning.Planned) (any, error) {
 		Decisions: DecidedOf(p), Deletion: p.Deletion(),
 	}
 	out.Drift, out.Unowned = v.Suggest.driftJSON(p.Drift)
-	out.Changes, out.Migration = shownChanges(p.Changes()), shownChanges(slices.Values(p.Migration))
+	out.Changes = shownChanges(p.Changes())
+	if v.migrates(p) {
+		out.Migration = shownChanges(slices.Values(p.Migration))
+	}
 	out.Leftovers, out.Undecodable = v.Suggest.All(p.Leftovers), v.Suggest.All(p.Undecodable)
 	if p.Outcome == plans.Conflict {
 		report, err := v.ReportOf(ctx, p)
