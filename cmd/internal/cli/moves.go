@@ -237,13 +237,14 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 const moveHelp = `
 Objects are chosen as for blame (see tenure blame --help). A preview shows which
 managers gain and lose which fields, and which fields their next applies will delete
-or take back. Values do not change, except that tenure upgrade removes the last-applied
-annotation, and tenure downgrade sets it. In a cluster or a store, the command
-asks for confirmation before it writes. If an object has changed since the preview,
-and its preview would now be different, the command does not write the object. With
-several objects, objects that need no change are only counted; --show-unchanged
-lists them. With --live, the resulting objects are printed. -o patch prints a JSON
-Patch for a server; the patch fails if the object's resourceVersion has changed.
+or take back. Values do not change, except that tenure upgrade removes the
+last-applied annotation, and tenure downgrade sets it. In a cluster or a store, the
+command asks for confirmation before it writes. If an object has changed since the
+preview, and its preview would now be different, the command does not write the
+object. With several objects, objects that need no change are only counted;
+--show-unchanged lists them. With --live, the resulting objects are printed. -o
+patch prints a JSON Patch for a server; the patch fails if the object's
+resourceVersion has changed.
 
 Exit status: 0 if all changes were made, even if some selected objects needed none;
 1 on any error, if you did not confirm, or if an object that you gave by name lacks

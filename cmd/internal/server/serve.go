@@ -100,10 +100,10 @@ url, certificateAuthorityData (base64) and token. With -o json, --kubeconfig has
 default: serve writes a kubeconfig only if you set the flag. The line then also has
 kubeconfig and context.
 
-By default, the server listens on this computer only. For clients on other computers,
-set --listen to any address, and --host to the server's name. Serve writes this name
-to the server's certificate and to the kubeconfig. Clients need the certificate and
-a token from the kubeconfig.
+By default, the server listens on this computer only. For clients on other
+computers, set --listen to any address, and --host to the server's name. Serve
+writes this name to the server's certificate and to the kubeconfig. Clients need
+the certificate and a token from the kubeconfig.
 
 With --audit-log-path, serve records requests as kube-apiserver does, by the policy
 in --audit-policy-file. Without a policy, it records all writes, but omits the

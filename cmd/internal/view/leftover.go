@@ -63,20 +63,20 @@ func (v PlanView) isForKubectl(p *planning.Planned) bool {
 
 // WriteLeftovers writes the fields that stay although the intent lacks them, and how to remove them.
 func (v PlanView) WriteLeftovers(w io.Writer, p *planning.Planned) {
+	other := ""
+	if p.Desired.Manager != planning.KubectlManager {
+		other = ", unlike other appliers,"
+	}
 	switch {
+	case p.IsMigrationUnknown && !v.Applies:
+		fmt.Fprintf(w, "  kubectl apply --server-side%s takes over what kubectl apply owned; what else it then changes "+
+			"is not known,\n  because entries of other versions can't be compared here\n", other)
 	case !v.migrates(p):
 	case v.Applies:
 		v.Suggest.Write(w, p.TakeOver())
 	default:
-		other := ""
-		if p.Desired.Manager != planning.KubectlManager {
-			other = ", unlike other appliers,"
-		}
 		fmt.Fprintf(w, "  kubectl apply --server-side%s takes over what kubectl apply owned, and then also changes:\n", other)
 		v.writeChanges(w, slices.Values(p.Migration))
-	case p.IsMigrationUnknown && !v.Applies:
-		fmt.Fprintf(w, "  kubectl apply --server-side takes over what kubectl apply owned; what else it then changes "+
-			"is not known,\n  because entries of other versions can't be compared here\n")
 	}
 	for _, l := range p.Leftovers {
 		fmt.Fprintf(w, "  %s\n", printable.Text(l.Why))
