@@ -34,6 +34,9 @@ type (
 	Desired = place.Desired
 )
 
+// SetByServer is the text in place of values that the server chooses anew for each write.
+const SetByServer = place.SetByServer
+
 // Planned is an intent with the plan of its apply.
 type Planned struct {
 	*place.Desired

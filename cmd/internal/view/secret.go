@@ -5,7 +5,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager/plans"
-	"github.com/tenure-ssa/tenure/internal/planning/place"
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/secrets"
 	"github.com/tenure-ssa/tenure/ownership/conflictreport"
 	"github.com/tenure-ssa/tenure/ownership/fights"
@@ -47,8 +47,8 @@ func hideTrees(before, after map[string]any) (_, _ map[string]any) {
 func changeTexts(c plans.Change) (before, after string) {
 	c = hideChange(c)
 	before, after = conflictreport.ChangeTexts(c)
-	if c.After == place.SetByServer {
-		after = place.SetByServer // it is no string
+	if c.After == planning.SetByServer {
+		after = planning.SetByServer // it is no string
 	}
 	return before, after
 }
