@@ -111,7 +111,7 @@ func (e *UncomparedError) Reason() string {
 func KeptTitle(apply string, hasGuess bool) string {
 	title := "kept by " + apply + ", but no longer owned"
 	if hasGuess {
-		title += "; or set to the value in its manifest, or removed if its manifest excludes the default"
+		title += ", unless its manifest sets them or a field that excludes them"
 	}
 	return title
 }
@@ -194,7 +194,7 @@ func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string
 		return n
 	}
 	if n.Uncompared != nil {
-		n.Uncompared.Entries = e.others(edited, key, version)
+		n.Uncompared.Entries = e.others(edited, version)
 	}
 	if n.Uncompared != nil && n.Uncompared.Removes {
 		for _, change := range n.Plan.Ownership {
@@ -247,11 +247,11 @@ func WithoutOtherStatus(edited runtime.Object, version string) (runtime.Object, 
 	return left.Into(edited)
 }
 
-// others returns the entries of an object that have other versions than the given one, except the entry of a key.
-func (e *Edit) others(object runtime.Object, key managedfields.Key, version string) managedfields.Entries {
+// others returns the entries of an object that have other versions than the given one, for which there are types.
+func (e *Edit) others(object runtime.Object, version string) managedfields.Entries {
 	entries, _ := managedfields.Read(object) // they have been read before
 	return slices.DeleteFunc(entries, func(entry managedfields.Entry) bool {
-		return entry.Key == key || entry.APIVersion == version || e.CheckVersions(entry) != nil
+		return entry.APIVersion == version || e.CheckVersions(entry) != nil
 	})
 }
 

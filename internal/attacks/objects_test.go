@@ -397,6 +397,9 @@ func everyFunction() map[string]func(odd) {
 		"ownership.Mover.Handover": live(func(a, b runtime.Object) {
 			_, _ = mover.Handover(ctx, a, b, "m", spec, "t")
 		}),
+		"ownership.WithoutOtherStatus": live(func(a, _ runtime.Object) {
+			_, _ = ownership.WithoutOtherStatus(a, "example.dev/v1")
+		}),
 		"ownership/blame.New": func(o odd) {
 			if r, err := blame.New(o.tree(), blame.Options{Type: thing, ManagedFields: true}); err == nil {
 				_ = blame.Text(io.Discard, nil, r)

@@ -90,7 +90,8 @@ func (p *Planned) ownedLive() (owned *fieldpath.Set) {
 
 // isMigrated reports whether kubectl itself removes a field when it applies with its default manager.
 func (p *Planned) isMigrated(path fieldpath.Path) bool {
-	return p.Desired.Manager == KubectlManager && slices.ContainsFunc(p.Migration, func(c plans.Change) bool {
+	isApplied := p.Desired.Manager == KubectlManager && p.Outcome != plans.Conflict
+	return isApplied && slices.ContainsFunc(p.Migration, func(c plans.Change) bool {
 		return c.Kind == plans.Removed && len(c.Path) <= len(path) && path[:len(c.Path)].Equal(c.Path)
 	})
 }
@@ -143,6 +144,9 @@ func (p *Planned) promise(
 	if asking.take(p.Target) {
 		served, err := p.send(ctx, asking, live, next)
 		if err != nil && (!apierrors.IsForbidden(err) || p.MayWrite(ctx, asking.Place, "")) {
+			if !isRefusal(err) {
+				promise.Removes = nil // it is not known whether the suggestion works
+			}
 			return promise, false, nil //nolint:nilerr // the suggestion does not work
 		}
 		promise.Removes = p.removedBy(next, served)

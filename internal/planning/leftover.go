@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -216,11 +217,35 @@ func (p *Planned) TakeOver() advice.Suggestion {
 	return advice.TakeOver(p.Objects(), p.Desired.Manager, updater, fields)
 }
 
+// withoutKubectl are the managers of tools that apply without kubectl.
+var withoutKubectl = []string{"argocd-controller", "flux-operator", "helm", "helm-controller", "kustomize-controller"}
+
+// MayMigrate reports whether kubectl may be what applies the intent, as kubectl accepts any manager.
+func (p *Planned) MayMigrate() bool { return !slices.Contains(withoutKubectl, p.Desired.Manager) }
+
+// isRefusal reports whether a server rejected a request because of its content. Other errors, such as a timeout, say
+// nothing about the content. A webhook may reject with any code.
+func isRefusal(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500
+	}
+}
+
 // planMigration plans the second step of kubectl apply --server-side: after the apply, kubectl moves the fields of
 // client-side apply to the manager, and applies again. If there are conflicts, the apply is planned as forced: fields
 // that the intent lacks are removed after any way out.
 func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 	isKubectl := p.Desired.Manager == KubectlManager
+	if !p.MayMigrate() {
+		return nil
+	}
 	moved, err := upgrade.ToServerSide(ctx, p.Plan.Object, upgrade.ServerSideOptions{
 		Types: p.Types, Converter: p.Converter(), Manager: p.Desired.Manager, Everything: true, KeepLastApplied: isKubectl,
 	})
@@ -236,10 +261,12 @@ func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 	if p.IsMigrationUnknown = errors.Is(err, errVersions); p.IsMigrationUnknown {
 		return nil
 	}
-	if err != nil {
+	switch {
+	case err != nil && isKubectl:
 		return err
-	}
-	if second.Outcome == plans.Conflict {
+	case err != nil:
+		return nil //nolint:nilerr // as above
+	case second.Outcome == plans.Conflict:
 		return nil // kubectl warns, and tries again with the next apply
 	}
 	p.setMigration(second.Changes())
@@ -252,19 +279,19 @@ func (p *Planned) planMigration(ctx context.Context, asking Asking) error {
 	served, err := p.send(ctx, asking, moved.Object, second)
 	switch {
 	case apierrors.IsForbidden(err) && !p.MayWrite(ctx, asking.Place, ""): // the plan is all that is known
-	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err):
-		p.Migration = nil // kubectl warns of the error, and tries again with the next apply
+	case err != nil && ctx.Err() == nil: // kubectl warns of any error, and tries again with the next apply
+		p.Migration, p.IsMigrationUnknown = nil, !isRefusal(err)
 	case err != nil:
-		return place.ServerError(err)
+		return err
 	case p.Served != nil:
 		p.setMigration(p.Target.Changes(p.Served, served))
 	case p.Outcome == plans.Unchanged:
 		p.setMigration(p.Target.Changes(p.Desired.Object, served))
 	default: // the server has not responded to a forced apply, and may keep fields
-		p.Migration = slices.DeleteFunc(p.Migration, func(c plans.Change) bool {
+		p.setMigration(slices.Values(slices.DeleteFunc(p.Migration, func(c plans.Change) bool {
 			_, stays := p.Kind.Typ.Get(served, c.Path)
 			return stays && c.Kind == plans.Removed
-		})
+		})))
 	}
 	return nil
 }

@@ -66,9 +66,9 @@ type Planned struct {
 	// Undecodable suggests removing the entries of the live object that can't be decoded; nil if all entries can be
 	// decoded.
 	Undecodable []advice.Suggestion
-	// Migration has the changes of the second apply that kubectl, but no other program, sends to take over client-side
-	// applied fields. If there are conflicts, these are the changes after a forced apply. IsMigrationUnknown is true if
-	// the changes are not known, because there are entries of other versions.
+	// Migration has the changes of kubectl's second apply, by which it takes over client-side applied fields. If there
+	// are conflicts, these are the changes after a forced apply. IsMigrationUnknown is true if the changes are not known,
+	// because there are entries of other versions, or because the server did not answer a dry run.
 	Migration          []plans.Change
 	IsMigrationUnknown bool
 	// Decided are the conflicts that a policy has decided, see [Planned.Decide].

@@ -165,6 +165,11 @@ func Overruled(s Suggestion, set []string, isAll bool) Suggestion {
 	if !isAll {
 		instead = "your values are set, but " + instead
 	}
+	if others := ", but others still own "; strings.Contains(s.Why, others) { // see Unforced
+		instead += s.Why[strings.Index(s.Why, others):]
+		s.Why = "apply again: " + instead
+		return s
+	}
 	s.Why = force(instead)
 	return s
 }
@@ -239,25 +244,22 @@ func LetGo(l Leftover, promise Promise) Suggestion {
 	names := texts(l.Fields)
 	why := fmt.Sprintf("%s still owns %s that the manifest lacks and no apply of %q removes", Owner(l.Updater),
 		printable.Counted(len(names), "field", "fields"), l.Manager)
-	if l.IsAnnotated && !l.IsRefused {
-		why += " (kubectl's server-side apply does, because it moves them first)"
-	}
-	switch {
-	case l.Inside == len(names):
+	if l.Inside == len(names) {
 		why += ", except with the list item or map around them"
-	case l.Inside > 0:
-		why += fmt.Sprintf(", except %d of them with the list item or map around them", l.Inside)
 	}
 	why += ": " + strings.Join(names[:min(len(names), MaxNamed)], " ")
 	if more := len(names) - MaxNamed; more > 0 {
 		why += fmt.Sprintf(" and %d more", more)
+	}
+	if l.Inside > 0 && l.Inside < len(names) {
+		why += fmt.Sprintf("; %d of them go with the list item or map around them", l.Inside)
 	}
 	s := Suggestion{}
 	for path := range l.Fields.All() {
 		s.Fields = append(s.Fields, slices.Clone(path))
 	}
 	if l.IsRefused {
-		s.Why = why + "; the server refuses to let them go"
+		s.Why = why + "; the server rejects their removal"
 		return s
 	}
 	switch {

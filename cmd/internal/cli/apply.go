@@ -202,7 +202,7 @@ func (f *writeFlags) explain(w *place.Writer, doc document.Document, reference s
 	if w.Apply && doc.Err == nil {
 		planned, _ := planning.Documents(env.Context, w.Place, []document.Document{doc}, f.options())
 		p := &planned[0]
-		shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Suggest: f.suggest()}
+		shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Suggest: f.suggest(), Applies: true}
 		isConflict := errors.As(err, new(conflicts.Conflicts)) && p.Err == nil && p.Outcome == plans.Conflict
 		if isConflict && shown.WriteConflicts(env.Context, env.Stderr, &p.Planned) == nil {
 			return

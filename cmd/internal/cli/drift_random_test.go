@@ -106,7 +106,7 @@ func (w *truthWorld) checkDrift(o *truthObject, seen map[string]int) {
 	about := []any{"seed %d, manager %q, may %v, manifest %s\nlive %s\nhistory %s", w.seed, applier, may, jsonText(tree),
 		jsonText(live), strings.Join(o.history, "\n  ")}
 	want := setOf(t, twin.drift)
-	if applier == planning.KubectlManager { // what kubectl itself removes is no drift
+	if applier == planning.KubectlManager && all[0].Outcome != plans.Conflict { // what kubectl itself removes is no drift
 		var gone []fieldpath.Path
 		for _, change := range all[0].Migration {
 			if change.Kind == plans.Removed {

@@ -82,10 +82,10 @@ are not kept in memory.
 If the manifest lacks a field that an Update entry owns, an apply does not remove
 the field. Client-side kubectl apply and Helm 3, for example, leave such entries.
 The plan names such a field, and the command that allows the manager to remove it.
-It does so only if the entry has the document's API version, and belongs to the
-manager itself, to a command of kubectl such as kubectl edit, or to a manager that
-also owns a field of the manifest. Other updaters may be controllers; only --drift
-lists their fields.
+It considers only entries at the document's API version, which belong to the manager
+itself, to a command of kubectl such as kubectl edit, or to a manager that also owns
+a field of the manifest. Other updaters may be controllers; only --drift lists their
+fields.
 
 If kubectl apply set fields, kubectl apply --server-side does more than other
 programs do, whatever the manager: after the apply, it moves these fields to the

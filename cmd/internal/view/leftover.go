@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/fieldmanager/plans"
 	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership/advice"
@@ -58,24 +59,27 @@ func (v PlanView) migrates(p *planning.Planned) bool {
 }
 
 func (v PlanView) isForKubectl(p *planning.Planned) bool {
-	return !v.Applies || p.Desired.Manager == planning.KubectlManager
+	return !v.Applies && p.MayMigrate() || p.Desired.Manager == planning.KubectlManager
 }
 
 // WriteLeftovers writes the fields that stay although the intent lacks them, and how to remove them.
 func (v PlanView) WriteLeftovers(w io.Writer, p *planning.Planned) {
-	other := ""
+	kubectl, then := "kubectl apply --server-side", "then"
 	if p.Desired.Manager != planning.KubectlManager {
-		other = ", unlike other appliers,"
+		kubectl = "if kubectl applies this, it"
+	}
+	if p.Outcome == plans.Conflict {
+		then = "after any way out"
 	}
 	switch {
 	case p.IsMigrationUnknown && !v.Applies:
-		fmt.Fprintf(w, "  kubectl apply --server-side%s takes over what kubectl apply owned; what else it then changes "+
-			"is not known,\n  because entries of other versions can't be compared here\n", other)
+		fmt.Fprintf(w, "  %s takes over what kubectl apply owned; what else it %s changes is not known,\n"+
+			"  because entries of other versions can't be compared here, or the server has not answered\n", kubectl, then)
 	case !v.migrates(p):
 	case v.Applies:
 		v.Suggest.Write(w, p.TakeOver())
 	default:
-		fmt.Fprintf(w, "  kubectl apply --server-side%s takes over what kubectl apply owned, and then also changes:\n", other)
+		fmt.Fprintf(w, "  %s takes over what kubectl apply owned, and %s also changes:\n", kubectl, then)
 		v.writeChanges(w, slices.Values(p.Migration))
 	}
 	for _, l := range p.Leftovers {

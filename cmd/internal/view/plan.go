@@ -88,7 +88,8 @@ func (v *Plans) Add(p *planning.Planned) error {
 	v.summary.add(p)
 	drift := DriftView{p.Target, p.Drift}
 	v.drift.Add(drift)
-	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || v.migrates(p)
+	isListed := p.Outcome != plans.Unchanged || v.Unchanged || !v.Several || !drift.IsEmpty() || v.migrates(p) ||
+		p.IsMigrationUnknown && v.isForKubectl(p)
 	if v.migrates(p) {
 		v.summary.Migrated++
 	}

@@ -52,7 +52,9 @@ type planJSON struct {
 	// that stringData set and no apply removes.
 	StringData []stringDataJSON `json:"stringData,omitempty"`
 	// Migration are the changes that kubectl apply --server-side makes in a second apply.
-	Migration []plans.Change `json:"migration,omitempty"`
+	// MigrationUnknown is true if these changes are not known.
+	Migration        []plans.Change `json:"migration,omitempty"`
+	MigrationUnknown bool           `json:"migrationUnknown,omitempty"`
 	// Deletion is set if the object is being deleted.
 	Deletion planning.Deletion `json:"deletion,omitempty"`
 }
@@ -155,6 +157,7 @@ func (v PlanView) data(ctx context.Context, p *planning.Planned) (any, error) {
 	if v.migrates(p) {
 		out.Migration = shownChanges(slices.Values(p.Migration))
 	}
+	out.MigrationUnknown = p.IsMigrationUnknown && v.isForKubectl(p)
 	out.Leftovers, out.Undecodable = v.Suggest.All(p.Leftovers), v.Suggest.All(p.Undecodable)
 	if p.Outcome == plans.Conflict {
 		report, err := v.ReportOf(ctx, p)

@@ -9,9 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/internal/planning"
 	"github.com/tenure-ssa/tenure/internal/planning/document"
 	"github.com/tenure-ssa/tenure/internal/planning/place"
 )
+
+// TestToolsAreNotKubectl: plans for the tools that mark objects do not show what kubectl would do.
+func TestToolsAreNotKubectl(t *testing.T) {
+	for manager := range marked {
+		p := planning.Planned{Desired: &place.Desired{Manager: manager}}
+		require.False(t, p.MayMigrate(), manager)
+	}
+	p := planning.Planned{Desired: &place.Desired{Manager: "team"}}
+	require.True(t, p.MayMigrate())
+}
 
 // TestParse: which texts name an application.
 func TestParse(t *testing.T) {
