@@ -63,7 +63,7 @@ type Preview struct {
 	// Left are the fields that the managers of From keep or, if Released is true, give up.
 	Left     managedfields.Entries
 	Released bool
-	// owned are the fields that any manager owns after the move.
+	// owned are the fields that any manager owns after the move, if Released is true.
 	owned *fieldpath.Set
 	// notDefault returns the fields of an entry of Left whose values are not the defaults that a server would set.
 	notDefault func(*managedfields.Entry) *fieldpath.Set

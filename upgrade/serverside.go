@@ -358,7 +358,7 @@ func (m *move) result() (Result, error) {
 	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	m.Entries = withoutEmpty(m.Entries)
-	for i := range m.Entries {
+	for i := 0; m.Release && i < len(m.Entries); i++ { // see Preview.givenUp
 		m.preview.owned = m.preview.owned.Union(m.Entries[i].Owned())
 	}
 	edited, err := m.Edit.Result()

@@ -42,7 +42,8 @@ func conflict(path fieldpath.Path, manager string) conflicts.Conflict {
 // and that it matches no other manager, whatever characters the names have. With [policy.Exactly] it matches no other
 // path (spec rule 15.4).
 func TestOddNames(t *testing.T) {
-	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`, `a"b`, "ä",
+	names := []string{"", ".", "a", ".a", "a.b", "a.", "*", "a*", `\`, `\*`, `*\`, "[", "a[b", "]", "[a]", `"`,
+		`a"b`, "ä",
 		" ", "\n"}
 	for _, manager := range names {
 		for _, name := range names {

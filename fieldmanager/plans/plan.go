@@ -388,7 +388,8 @@ func Changes(t *typed.Type, semantics *typed.Semantics, before, after map[string
 			c = semantics.Compare(typ, before, after)
 		}
 		added, removed := fieldsets.Topmost(c.Added), fieldsets.Topmost(c.Removed)
-		both := added.Intersection(removed) // an item of which one object has duplicates, see typed.Type.Compare
+		// If only one of the objects has duplicates of an item, Compare reports the item as added and as removed.
+		both := added.Intersection(removed)
 		finder := values.NewFinder()
 		for _, part := range [...]struct {
 			kind ChangeKind

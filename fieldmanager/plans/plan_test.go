@@ -152,7 +152,7 @@ func TestPlanAsText(t *testing.T) {
 	for intent, want := range map[string]string{
 		"spec: {text: secret}": "ownership only",
 		"spec: {text: other}":  `conflict: modified .spec.text; in conflict: .spec.text of "alice"`,
-		"spec: {labels: {a: '1', b: '1', c: '1', d: '1', e: '1', f: '1', g: '1', h: '1', i: '1', j: '1', k: '1'}}": `changed: ` +
+		"spec: {labels: {a: '', b: '', c: '', d: '', e: '', f: '', g: '', h: '', i: '', j: '', k: ''}}": `changed: ` +
 			`added .spec.labels.a, added .spec.labels.b, added .spec.labels.c, added .spec.labels.d, added .spec.labels.e, ` +
 			`added .spec.labels.f, added .spec.labels.g, added .spec.labels.h, added .spec.labels.i, added .spec.labels.j, …`,
 	} {

@@ -190,7 +190,8 @@ func TestResolveErrors(t *testing.T) {
 			`.spec.text: no way out of a conflict: expected one of [force give-up share], got "gvieup"`},
 		{"too few", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflicts) []conflicts.Decision { return nil },
 			"expected 2 decisions about conflicts, got 0"},
-		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object (x; example.dev/v1, Kind=Thing): .spec.text: expected string, got 1"},
+		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil,
+			"applied object (x; example.dev/v1, Kind=Thing): .spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := plans.Resolve(t.Context(), m, live, row.intent, row.decide, plans.Options{Manager: "zoe"})
@@ -370,12 +371,17 @@ func TestWaysOut(t *testing.T) {
 			{"field":".data.key","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"some value","applied":"new value"}],
 		"ways":[
 			{"decision":"force","force":true,"why":"apply again with force: your values are set, and only you own the fields",
-			 "promise":{"unblocks":true,"moves":[".data.color",".data.key"]},"losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
-			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"new value","color":"blue","size":"large"}}},
+			 "promise":{"unblocks":true,"moves":[".data.color",".data.key"]},
+			 "losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
+			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,
+				"data":{"key":"new value","color":"blue","size":"large"}}},
 			{"decision":"give-up","force":false,"promise":{"unblocks":true,"keeps":true},
-			 "why":"leave the fields out of your manifest: their values and owners stay","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
+			 "why":"leave the fields out of your manifest: their values and owners stay",
+			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
 			{"decision":"share","force":false,"promise":{"unblocks":true,"keeps":true},
-			 "why":"put the owners' values into your manifest: you and they own the fields","intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
+			 "why":"put the owners' values into your manifest: you and they own the fields",
+			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,
+				"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
 	require.Equal(t, int32(409), report.Conflicts.Status().Code)
 }
 
